@@ -1,0 +1,11 @@
+# Script of gemm_embed_sources: writes OUTPUT from FILES, named relative to ROOT.
+set(text "// Generated from src/kernels by cmake/write_embedded.cmake.\n#include \"kernels/kernel_spec.h\"\n\n")
+string(APPEND text "namespace gemm {\n\nconst std::vector<EmbeddedSource>& embedded_sources() {\n")
+string(APPEND text "  static const std::vector<EmbeddedSource> sources = {\n")
+foreach(file IN LISTS FILES)
+  file(READ ${file} content)
+  file(RELATIVE_PATH name ${ROOT} ${file})
+  string(APPEND text "      {\"${name}\", R\"embedded(${content})embedded\"},\n")
+endforeach()
+string(APPEND text "  };\n  return sources;\n}\n\n}  // namespace gemm\n")
+file(WRITE ${OUTPUT} "${text}")

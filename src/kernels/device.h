@@ -1,0 +1,127 @@
+// The device behind everything: a CUDA GPU, or the emulated device that runs the same kernel sources on the host.
+//
+// Units: bytes where a name says so, microseconds for times. Failures that a caller can act on are Results; CUDA errors
+// that mean a broken context are Errors (exceptions).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel_config.h"
+#include "kernels/kernel_spec.h"
+#include "kernels/result.h"
+
+namespace gemm {
+
+struct DeviceInfo {
+  std::string name;       // "NVIDIA H200"
+  std::string uuid;       // "GPU-…", empty for the emulated device
+  bool emulated = false;  // its times are modelled
+  int index = 0;          // CUDA device ordinal
+  int sm_count = 0;
+  int64_t memory_bytes = 0;  // total
+  int64_t l2_bytes = 0;
+  int sm_clock_mhz = 0;      // maximum
+  std::string driver;        // "580.159.04", or "none"
+  std::string cuda_runtime;  // "13.0"
+  DeviceLimits limits;
+
+  std::string slug() const;  // "nvidia-h200": lower case, one '-' for every run of other characters
+  const char* provenance() const { return emulated ? "modelled" : "measured"; }
+};
+
+// A compiled kernel that is ready to launch. Owned by shared_ptr; stays valid as long as it or its device lives.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  struct Resources {
+    int registers = 0;    // per thread
+    int spill_bytes = 0;  // local memory per thread
+    int static_shared_bytes = 0;
+  };
+  virtual Resources resources() const = 0;
+};
+
+// Device memory that frees itself.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(void* data, size_t bytes, std::function<void(void*)> free) : data_(data, std::move(free)), bytes_(bytes) {}
+  template <class T = void>
+  T* as() const {
+    return static_cast<T*>(data_.get());
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<void> data_;
+  size_t bytes_ = 0;
+};
+
+// A CUDA stream (cudaStream_t) or nullptr for the default stream. The emulated device runs everything at once.
+using Stream = void*;
+
+struct Grid {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+// Something whose time is measured: enqueues one execution on `stream` with operand set number `rotation` (it takes it
+// modulo the sets it has). The emulated device does not run it but reports `modelled_us`.
+struct Workload {
+  std::string label;
+  std::function<void(Stream stream, int rotation)> enqueue;
+  double modelled_us = 0;
+};
+
+// How long and how often to measure. All workloads are interleaved, round by round.
+struct MeasurePlan {
+  int rounds = 3;            // samples per workload
+  double min_sample_us = 0;  // a sample repeats the workload until it lasts about this long (0: once); divided by repeats
+  bool use_graph = true;     // replay the repeats as one CUDA graph, which takes launch gaps out
+  int warmup = 1;            // runs of each workload before the first round
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+
+  // Runs `body` with this device as the calling thread's current one, for libraries that look at it (cuBLAS, cuBLASLt).
+  virtual void with_current(const std::function<void()>& body) { body(); }
+
+  // Compiles (or takes from the disk cache) and loads. Thread-safe. Failure: compiler log, or no such instance (emulated).
+  virtual Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) = 0;
+
+  // Device memory, uninitialised. Failure when there is not enough.
+  virtual Result<Buffer> allocate(size_t bytes) = 0;
+  virtual int64_t free_bytes() const = 0;
+
+  // Copies are synchronous with the host; set_words fills 32-bit words, asynchronously on `stream`.
+  virtual void copy_to_device(void* device, const void* host, size_t bytes) = 0;
+  virtual void copy_to_host(void* host, const void* device, size_t bytes) = 0;
+  virtual void set_words(void* device, uint32_t word, size_t count, Stream stream) = 0;
+
+  // Enqueues kernel<<<grid, threads, shared_bytes, stream>>>(args), where args is the one struct argument. Failure: the
+  // launch was refused; the error state is cleared, so that it does not stick to later calls.
+  virtual Result<bool> launch(const Kernel& kernel, Grid grid, int threads, int shared_bytes, const void* args,
+                              size_t args_bytes, Stream stream) = 0;
+
+  // Waits for `stream` (everything when it is nullptr). Throws Error when something that ran on it has failed.
+  virtual void synchronize(Stream stream) = 0;
+
+  // Times workloads[i] in interleaved rounds; result[i] holds plan.rounds times in microseconds per execution.
+  virtual std::vector<std::vector<double>> measure(const std::vector<Workload>& workloads, const MeasurePlan& plan) = 0;
+};
+
+// Opens GPU `index`. Failure: no driver, no such GPU, too old; with what to do.
+Result<std::unique_ptr<Device>> open_cuda_device(int index);
+
+// Number of CUDA GPUs, 0 with a reason in *why when there is no driver or no GPU.
+int cuda_device_count(std::string* why);
+
+}  // namespace gemm

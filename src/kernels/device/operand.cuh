@@ -1,0 +1,151 @@
+// From global memory to one stage of shared memory: the copies of one operand.
+//
+// An operand is a matrix of ROWS rows (of C's tile: m for A, n for B) by BK of k. In global memory either the rows or k are
+// contiguous; in shared memory a stage is [BK][ld] with rows fast, or, for LoadPath::async and k contiguous, [ROWS][ld] with
+// k fast:
+//
+//     rows fast            k fast
+//     k0: r0 r1 r2 ..|pad  r0: k0 k1 .. |pad
+//     k1: r0 r1 r2 ..|pad  r1: k0 k1 .. |pad
+//
+// Every thread makes the same `kCopies` copies of `Vec` floats in every stage. Offsets inside the tile are computed once;
+// only the base pointer, the same for all threads, moves. Rows beyond the matrix are read from its last row instead: they
+// feed only results that are never stored. Beyond the end of k zeros are filled in, selected and not multiplied, so that NaN
+// cannot leak in.
+//
+// The tail of k comes first: stage 0 holds the last BK block with its mask, stage t > 0 the block t - 1. So only the first
+// stage pays for the mask, and 16-byte copies stay aligned.
+#pragma once
+
+#include "kernels/device/platform.cuh"
+
+namespace gemm {
+
+template <KernelVariant V, bool IsA>
+struct Operand {
+  static constexpr KernelConfig kConfig = V.config;
+  static constexpr OperandLayout kLayout = IsA ? V.layout_a() : V.layout_b();
+  static constexpr int kThreads = kConfig.threads();
+  static constexpr int kRows = kLayout.rows, kDepth = kConfig.BK, kLd = kLayout.ld;
+  static constexpr bool kAlongK = kLayout.k_contiguous;
+  static constexpr bool kTransposes = kAlongK && !kLayout.k_fast;
+  static constexpr bool kStaged = kConfig.load == LoadPath::register_staged;
+  static constexpr int kGlobalVec = IsA ? V.vec_a : V.vec_b;
+  // A transposing cp.async moves single floats; staged loads may be wide, since their stores are separate.
+  static constexpr int kVec = kTransposes && !kStaged ? 1 : kGlobalVec;
+  static constexpr int kPerLine = (kAlongK ? kDepth : kRows) / kVec;  // copies of one contiguous line
+  static constexpr int kTotal = (kAlongK ? kRows : kDepth) * kPerLine;
+  static constexpr int kCopies = (kTotal + kThreads - 1) / kThreads;
+  static constexpr bool kEven = kTotal % kThreads == 0;
+  using Offset = LongOffset<V.long_ld>;
+
+  Offset offset[kCopies];                         // bytes from the base of a stage's block
+  int valid[kVec > 1 && !kAlongK ? kCopies : 1];  // floats of a copy that are inside the matrix, where rows are contiguous
+  const char* base;                               // the block that the next stage reads
+  const char* first;                              // block 0
+  long long step;                                 // bytes from one block to the next
+
+  // Line and position of copy i of this thread. Written so that, where threads are a multiple of a line's copies, the
+  // position is the same for all i and the line grows by a constant.
+  GEMM_DEVICE static int line(int i) {
+    if constexpr (kThreads % kPerLine == 0) return static_cast<int>(threadIdx.x) / kPerLine + i * (kThreads / kPerLine);
+    return (static_cast<int>(threadIdx.x) + i * kThreads) / kPerLine;
+  }
+  GEMM_DEVICE static int position(int i) {
+    if constexpr (kThreads % kPerLine == 0) return static_cast<int>(threadIdx.x) % kPerLine * kVec;
+    return (static_cast<int>(threadIdx.x) + i * kThreads) % kPerLine * kVec;
+  }
+  GEMM_DEVICE static bool exists(int i) { return kEven || static_cast<int>(threadIdx.x) + i * kThreads < kTotal; }
+  GEMM_DEVICE static int k_of(int i) { return kAlongK ? position(i) : line(i); }
+  GEMM_DEVICE static int row_of(int i) { return kAlongK ? line(i) : position(i); }
+  // Where copy i goes in a stage; element e of a transposing copy is e lines further.
+  GEMM_DEVICE static int shared_offset(int i) {
+    return kLayout.k_fast ? row_of(i) * kLd + k_of(i) : k_of(i) * kLd + row_of(i);
+  }
+
+  // `matrix` points at the tile's first row and the block's first k; `rows` >= 1 rows and `depth` >= 1 of k are inside.
+  GEMM_DEVICE void init(const float* matrix, long long ld, int rows, int depth) {
+    const int last_block = (depth - 1) / kDepth;
+    step = (kAlongK ? kDepth : kDepth * ld) * 4;
+    first = reinterpret_cast<const char*>(matrix);
+    base = first + last_block * step;
+    GEMM_UNROLL
+    for (int i = 0; i < kCopies; ++i) {
+      if constexpr (kAlongK) {
+        offset[i] =
+            static_cast<Offset>(min(row_of(i), rows - 1) * static_cast<Offset>(ld) + static_cast<Offset>(k_of(i))) * 4;
+      } else {
+        const int row = min(row_of(i), (rows - 1) / kVec * kVec);
+        offset[i] = static_cast<Offset>(k_of(i) * static_cast<Offset>(ld) + static_cast<Offset>(row)) * 4;
+        if constexpr (kVec > 1) valid[i] = min(kVec, rows - row);
+      }
+    }
+  }
+
+  // Floats of copy i inside the matrix when `depth` of k are left; below 1 or above kVec where it is all out or all in.
+  GEMM_DEVICE int remaining(int i, int depth) const {
+    if constexpr (kAlongK) {
+      return depth - k_of(i);
+    } else {
+      if (k_of(i) >= depth) return 0;
+      return kVec > 1 ? valid[i] : 1;
+    }
+  }
+
+  GEMM_DEVICE void advance() { base += step; }
+
+  // cp.async copies of the next stage, where `on`.
+  GEMM_DEVICE void copy(float* stage, bool on) {
+    GEMM_UNROLL
+    for (int i = 0; i < kCopies; ++i) {
+      if constexpr (kVec > 1 && !kAlongK)
+        copy_async_partial<kVec>(stage + shared_offset(i), base, offset[i], valid[i], on && exists(i));
+      else
+        copy_async<kVec>(stage + shared_offset(i), base, offset[i], on && exists(i));
+    }
+    advance();
+  }
+
+  // cp.async copies of stage 0, the tail of k with `depth` (1 … BK) left.
+  GEMM_DEVICE void copy_tail(float* stage, int depth) {
+    GEMM_UNROLL
+    for (int i = 0; i < kCopies; ++i)
+      copy_async_partial<kVec>(stage + shared_offset(i), base, offset[i], max(0, min(kVec, remaining(i, depth))), exists(i));
+    base = first;
+  }
+
+  // Register staging: fetch() loads a stage into registers, store() puts it into shared memory.
+  struct Staged {
+    float value[kCopies][kVec];
+  };
+
+  // Compares `count` as it is: clamped to kVec first, ptxas 13.0 folds the comparison with kVec into its minimum instruction
+  // with the wrong sense, and a cut piece is read whole (GPU test GpuTileKernel.EdgesOfAllOpPairs).
+  GEMM_DEVICE void fetch(Staged& staged, int depth) {
+    GEMM_UNROLL
+    for (int i = 0; i < kCopies; ++i) {
+      const int count = exists(i) ? remaining(i, depth) : 0;
+      const float* source = reinterpret_cast<const float*>(base + offset[i]);
+      if constexpr (kVec == 4) {
+        if (count >= 4) {
+          const float4 v = *reinterpret_cast<const float4*>(source);
+          staged.value[i][0] = v.x, staged.value[i][1] = v.y, staged.value[i][2] = v.z, staged.value[i][3] = v.w;
+          continue;
+        }
+      }
+      GEMM_UNROLL
+      for (int e = 0; e < kVec; ++e) staged.value[i][e] = e < count ? source[e] : 0.0f;
+    }
+  }
+
+  GEMM_DEVICE void store(const Staged& staged, float* stage) const {
+    GEMM_UNROLL
+    for (int i = 0; i < kCopies; ++i) {
+      if (!exists(i)) continue;
+      GEMM_UNROLL
+      for (int e = 0; e < kVec; ++e) stage[shared_offset(i) + e * (kTransposes ? kLd : 1)] = staged.value[i][e];
+    }
+  }
+};
+
+}  // namespace gemm

@@ -1,0 +1,29 @@
+// The second launch of a split product: C = sum over splits + beta * C, in split order. One thread per four rows of a tile.
+//
+//   workspace: [batch][tile][split][BN][BM], already times alpha; grid (tiles, quads / 256, batch)
+#pragma once
+
+#include "kernels/device/epilogue.cuh"
+#include "kernels/device/platform.cuh"
+
+namespace gemm {
+
+GEMM_DEVICE void reduce_splits(const ReduceArgs& args) {
+  const int quads = args.BM * args.BN / 4;
+  const int q = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
+  if (q >= quads) return;
+  int tile_m, tile_n;
+  tile_position(static_cast<int>(blockIdx.x), args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
+  const long long batch = blockIdx.z;
+  const long long tile = batch * args.tiles_m * args.tiles_n + blockIdx.x;
+  const float4* partial = reinterpret_cast<const float4*>(args.workspace) + tile * args.split_k * quads + q;
+  float4 sum = load_from_l2(partial);
+  for (int s = 1; s < args.split_k; ++s) {
+    partial += quads;
+    add(sum, load_from_l2(partial));
+  }
+  const Output out{args.c + batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+  store_four(out, tile_m * args.BM + q % (args.BM / 4) * 4, tile_n * args.BN + q / (args.BM / 4), sum);
+}
+
+}  // namespace gemm

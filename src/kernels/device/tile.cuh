@@ -1,0 +1,287 @@
+// The warp-tiled SIMT kernel: C = alpha * op(A) * op(B) + beta * C, strict FP32.
+//
+//        BN                            a block: BM x BN of C, a ring of `stages` slabs of A (BM x BK) and B (BK x BN)
+//     +------+------+                  a warp:  WM x WN, as WMITER x WNITER sub-tiles of 32 lanes
+//  BM | WN   |      |                  a lane:  TM x TN of each sub-tile, all in registers
+//     |WM  w0|  w1  |                  slices:  groups of warps that each take BK/slices of every stage
+//     +------+------+
+//     |  w2  |  w3  |   shared memory:  | A0 | B0 | A1 | B1 | ... |  zeros/flag (16 bytes)
+//     +------+------+                   operand.cuh has the layout of one slab and its pad
+//
+// Registers: thread_rows x thread_columns accumulators, and two fragments of one step of k (or one fragment of four steps,
+// where an operand has k fast), the offsets of the copies, and a few addresses; kernel_config.h estimates them.
+//
+// Main loop, fragments double-buffered: while step s is multiplied, step s + 1 is loaded; the first step of a stage is
+// loaded during the last step of the stage before, right behind the one barrier of the stage. Copies for stage t + stages -
+// 1 are issued in the first step of stage t: their slot was read last in stage t - 1, before that barrier.
+#pragma once
+
+#include "kernels/device/epilogue.cuh"
+#include "kernels/device/fragment.cuh"
+#include "kernels/device/operand.cuh"
+#include "kernels/device/platform.cuh"
+
+namespace gemm {
+
+template <KernelVariant V>
+struct Tile {
+  static constexpr KernelConfig kConfig = V.config;
+  static_assert(why_invalid(kConfig, DeviceLimits{}) == nullptr, "this configuration cannot run on any GPU");
+
+  static constexpr int BM = kConfig.BM, BN = kConfig.BN, BK = kConfig.BK;
+  static constexpr int kStages = kConfig.stages, kSlices = kConfig.slices;
+  static constexpr int kThreads = kConfig.threads(), kWarpsPerSlice = kConfig.warps_m() * kConfig.warps_n();
+  static constexpr int kRows = kConfig.thread_rows(), kColumns = kConfig.thread_columns();
+  static constexpr bool kStaged = kConfig.load == LoadPath::register_staged;
+
+  using OperandA = Operand<V, true>;
+  using OperandB = Operand<V, false>;
+  static constexpr OperandLayout kLayoutA = V.layout_a(), kLayoutB = V.layout_b();
+  using FragmentA = Fragment<kConfig.WMITER(), kConfig.TM, kConfig.lanes_m(), kLayoutA.k_fast, kLayoutA.ld>;
+  using FragmentB = Fragment<kConfig.WNITER, kConfig.TN, kConfig.lanes_n(), kLayoutB.k_fast, kLayoutB.ld>;
+  static constexpr bool kFourSteps = kLayoutA.k_fast || kLayoutB.k_fast;
+  static constexpr int kSteps = kFourSteps ? 4 : 1;      // of k in one fragment
+  static constexpr int kGroups = BK / kSlices / kSteps;  // fragments of one stage and slice
+  static constexpr int kBuffers = kFourSteps ? 1 : 2;
+
+  struct Fragments {
+    float a[kSteps][kRows], b[kSteps][kColumns];
+  };
+
+  // Where this thread computes.
+  int slice, warp_m, warp_n, lane_m, lane_n;
+  float* shared;
+
+  GEMM_DEVICE void init() {
+    shared = dynamic_shared();
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    slice = warp / kWarpsPerSlice;
+    warp_m = warp % kWarpsPerSlice % kConfig.warps_m();
+    warp_n = warp % kWarpsPerSlice / kConfig.warps_m();
+    lane_position<kConfig.lanes_m()>(static_cast<int>(threadIdx.x) % 32, lane_m, lane_n);
+  }
+
+  GEMM_DEVICE float* stage_a(int stage) const { return shared + stage * V.stage_floats(); }
+  GEMM_DEVICE float* stage_b(int stage) const { return stage_a(stage) + kLayoutA.floats; }
+  GEMM_DEVICE float* trailer() const { return shared + (V.shared_bytes() - 16) / 4; }
+
+  GEMM_DEVICE void load_fragments(Fragments& f, int stage, int group) const {
+    const int k = slice * (BK / kSlices) + group * kSteps;
+    const int row_a = warp_m * kConfig.WM, row_b = warp_n * kConfig.WN;
+    FragmentA::load(f.a, stage_a(stage) + row_a * (kLayoutA.k_fast ? kLayoutA.ld : 1), lane_m, k);
+    FragmentB::load(f.b, stage_b(stage) + row_b * (kLayoutB.k_fast ? kLayoutB.ld : 1), lane_n, k);
+  }
+
+  GEMM_DEVICE void multiply_group(float (&acc)[kRows][kColumns], const Fragments& f) const {
+    GEMM_UNROLL
+    for (int s = 0; s < kSteps; ++s) multiply<kConfig.order>(acc, f.a[s], f.b[s]);
+  }
+
+  // Fills the first stages - 1 slots; slot 0 holds the tail of k.
+  GEMM_DEVICE void start_copies(OperandA& a, OperandB& b, int blocks, int depth) const {
+    const int tail = depth - (blocks - 1) * BK;
+    a.copy_tail(stage_a(0), tail);
+    b.copy_tail(stage_b(0), tail);
+    commit_copies();
+    GEMM_UNROLL
+    for (int s = 1; s < kStages - 1; ++s) {
+      a.copy(stage_a(s), s < blocks);
+      b.copy(stage_b(s), s < blocks);
+      commit_copies();
+    }
+  }
+
+  // The main loop with cp.async copies.
+  GEMM_DEVICE void run_async(float (&acc)[kRows][kColumns], OperandA& a, OperandB& b, int depth) const {
+    const int blocks = (depth + BK - 1) / BK;
+    start_copies(a, b, blocks, depth);
+    zero<kConfig.acc_init, kConfig.order>(acc, trailer());
+    wait_copies<kStages - 2>();
+    block_barrier();
+    Fragments fragments[kBuffers];
+    if constexpr (kBuffers == 2) load_fragments(fragments[0], 0, 0);
+    int read = 0, write = kStages - 1;
+    GEMM_NO_UNROLL
+    for (int t = 0; t < blocks; ++t) {
+      const int next = read == kStages - 1 ? 0 : read + 1;
+      GEMM_UNROLL
+      for (int g = 0; g < kGroups; ++g) {
+        if constexpr (kBuffers == 1)
+          load_fragments(fragments[0], read, g);
+        else if (g < kGroups - 1)
+          load_fragments(fragments[(g + 1) % 2], read, g + 1);
+        if (g == 0) {
+          a.copy(stage_a(write), t + kStages - 1 < blocks);
+          b.copy(stage_b(write), t + kStages - 1 < blocks);
+          commit_copies();
+        }
+        // Behind this stage's commit, also where a stage is one group only: then the next stage has arrived.
+        if (g == kGroups - 1) {
+          wait_copies<kStages - 2>();
+          if constexpr (kBuffers == 2) {
+            block_barrier();
+            load_fragments(fragments[(g + 1) % 2], next, 0);
+          }
+        }
+        multiply_group(acc, fragments[g % kBuffers]);
+      }
+      if constexpr (kBuffers == 1) block_barrier();
+      write = read;
+      read = next;
+    }
+  }
+
+  // The main loop with copies through registers: the next stage is fetched while this one is multiplied.
+  GEMM_DEVICE void run_staged(float (&acc)[kRows][kColumns], OperandA& a, OperandB& b, int depth) const {
+    const int blocks = (depth + BK - 1) / BK;
+    typename OperandA::Staged staged_a;
+    typename OperandB::Staged staged_b;
+    const int tail = depth - (blocks - 1) * BK;
+    a.fetch(staged_a, tail);
+    b.fetch(staged_b, tail);
+    a.base = a.first, b.base = b.first;
+    a.store(staged_a, stage_a(0));
+    b.store(staged_b, stage_b(0));
+    zero<kConfig.acc_init, kConfig.order>(acc, trailer());
+    block_barrier();
+    Fragments fragments[2];
+    load_fragments(fragments[0], 0, 0);
+    int read = 0;
+    GEMM_NO_UNROLL
+    for (int t = 0; t < blocks; ++t) {
+      const bool more = t + 1 < blocks;
+      GEMM_UNROLL
+      for (int g = 0; g < kGroups; ++g) {
+        if (g == 0 && more) {
+          a.fetch(staged_a, BK);
+          b.fetch(staged_b, BK);
+          a.advance(), b.advance();
+        }
+        if (g == kGroups - 1) {
+          if (more) {
+            a.store(staged_a, stage_a(read ^ 1));
+            b.store(staged_b, stage_b(read ^ 1));
+          }
+          block_barrier();
+          load_fragments(fragments[(g + 1) % 2], read ^ 1, 0);
+        } else {
+          load_fragments(fragments[(g + 1) % 2], read, g + 1);
+        }
+        multiply_group(acc, fragments[g % 2]);
+      }
+      read ^= 1;
+    }
+  }
+
+  GEMM_DEVICE int row_of(int i) const { return warp_m * kConfig.WM + FragmentA::row(lane_m, i); }
+  GEMM_DEVICE int column_of(int j) const { return warp_n * kConfig.WN + FragmentB::row(lane_n, j); }
+
+  // Straight from registers to C.
+  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+    constexpr int kStep = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
+    GEMM_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      GEMM_UNROLL
+      for (int i = 0; i < kRows; i += kStep) {
+        const int row = target.row + row_of(i), column = target.column + column_of(j);
+        if constexpr (kStep == 4)
+          store_four(target.out, row, column,
+                     make_float4(alpha * acc[i][j], alpha * acc[i + 1][j], alpha * acc[i + 2][j], alpha * acc[i + 3][j]));
+        else
+          store_one(target.out, row, column, alpha * acc[i][j]);
+      }
+    }
+  }
+
+  // To a tile [BN][BM] in shared memory or in the workspace.
+  GEMM_DEVICE void store_tile(const float (&acc)[kRows][kColumns], float* tile, float alpha) const {
+    constexpr int kStep = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
+    GEMM_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      GEMM_UNROLL
+      for (int i = 0; i < kRows; i += kStep) {
+        float* p = tile + column_of(j) * BM + row_of(i);
+        if constexpr (kStep == 4)
+          *reinterpret_cast<float4*>(p) =
+              make_float4(alpha * acc[i][j], alpha * acc[i + 1][j], alpha * acc[i + 2][j], alpha * acc[i + 3][j]);
+        else
+          *p = alpha * acc[i][j];
+      }
+    }
+  }
+
+  // The slices' tiles meet in shared memory and are added in slice order.
+  GEMM_DEVICE void add_slices(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+    using End = TileEnd<BM, BN, kThreads>;
+    block_barrier();  // the ring is free
+    store_tile(acc, shared + slice * (BM * BN), alpha);
+    block_barrier();
+    const float4* tiles = reinterpret_cast<const float4*>(shared);
+    for (int q = static_cast<int>(threadIdx.x); q < End::kQuads; q += kThreads) {
+      float4 sum = tiles[q];
+      GEMM_UNROLL
+      for (int s = 1; s < kSlices; ++s) add(sum, tiles[s * End::kQuads + q]);
+      End::put(target, q, sum);
+    }
+  }
+
+  GEMM_DEVICE void finish(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha,
+                          bool use_tickets) const {
+    using End = TileEnd<BM, BN, kThreads>;
+    if constexpr (kSlices > 1) {
+      add_slices(acc, target, alpha);
+    } else if (target.split_k == 1) {
+      store_direct(acc, target, alpha);
+    } else {
+      store_tile(acc, reinterpret_cast<float*>(target.partials + static_cast<long long>(target.split) * End::kQuads), alpha);
+    }
+    if (target.split_k == 1 || !use_tickets) return;
+    if (End::is_last_block(target, reinterpret_cast<unsigned*>(trailer())))
+      End::reduce_splits(target, reinterpret_cast<float4*>(shared));
+  }
+};
+
+template <KernelVariant V>
+GEMM_DEVICE void tile(const TileArgs& args) {
+  using T = Tile<V>;
+  T t;
+  t.init();
+  if (threadIdx.x < 4) t.trailer()[threadIdx.x] = 0.0f;  // read behind the first barrier (AccInit::shifted)
+  if constexpr (V.config.acc_init == AccInit::shifted) block_barrier();
+
+  int tile_m, tile_n;
+  tile_position(static_cast<int>(blockIdx.x), args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
+  const int row = tile_m * T::BM, column = tile_n * T::BN;
+  const int split = static_cast<int>(blockIdx.y);
+  const long long batch = blockIdx.z;
+  const long long k_begin = static_cast<long long>(split) * args.k_per_split;
+  const int depth = static_cast<int>(min(static_cast<long long>(args.k_per_split), args.k - k_begin));
+
+  const float* a = args.a + batch * args.stride_a + (V.op_a == Op::N ? row + k_begin * args.lda : row * args.lda + k_begin);
+  const float* b =
+      args.b + batch * args.stride_b + (V.op_b == Op::N ? column * args.ldb + k_begin : column + k_begin * args.ldb);
+  typename T::OperandA operand_a;
+  typename T::OperandB operand_b;
+  operand_a.init(a, args.lda, args.m - row, depth);
+  operand_b.init(b, args.ldb, args.n - column, depth);
+
+  float acc[T::kRows][T::kColumns];
+  if constexpr (T::kStaged)
+    t.run_staged(acc, operand_a, operand_b, depth);
+  else
+    t.run_async(acc, operand_a, operand_b, depth);
+
+  const long long tiles = static_cast<long long>(args.tiles_m) * args.tiles_n;
+  const long long tile_index = batch * tiles + blockIdx.x;
+  TileTarget target;
+  target.out = {args.c + batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+  target.row = row;
+  target.column = column;
+  target.split = split;
+  target.split_k = args.split_k;
+  target.partials = reinterpret_cast<float4*>(args.workspace) + tile_index * args.split_k * (T::BM * T::BN / 4);
+  target.ticket = args.tickets + tile_index;
+  t.finish(acc, target, args.alpha, args.use_tickets != 0);
+}
+
+}  // namespace gemm

@@ -1,0 +1,121 @@
+// The one argument of each kernel, shared by host, NVRTC and emulator. All matrices are column-major FP32.
+#pragma once
+
+namespace gemm {
+
+// C = alpha * op(A) * op(B) + beta * C for `batch` matrices; grid (tiles_m * tiles_n, split_k, batch).
+struct TileArgs {
+  const float* a;
+  const float* b;
+  float* c;
+  long long lda, ldb, ldc;
+  long long stride_a, stride_b, stride_c;  // elements between the matrices of a batch
+  int m, n, k;
+  int tiles_m, tiles_n;
+  int raster_group;  // tile rows that are walked together, so that neighbouring blocks share B in L2
+  int k_per_split;   // k range of one block, a multiple of BK unless split_k is 1
+  int split_k;       // blocks that share one tile's k range
+  int wide_c;        // 1: C allows 16-byte accesses (pointer, ldc and stride)
+  int use_tickets;   // 1: the last block of a tile reduces the split; 0: ReduceArgs' kernel does
+  float alpha, beta;
+  float* workspace;   // [batch][tile][split][BN][BM] partial tiles, already times alpha; unused when split_k is 1
+  unsigned* tickets;  // [batch][tile], zero between launches
+};
+
+// C = sum over splits + beta * C, after a tile kernel with use_tickets 0; grid (tiles, BM*BN/4/256 rounded up, batch), 256
+// threads.
+struct ReduceArgs {
+  const float* workspace;
+  float* c;
+  long long ldc, stride_c;
+  int m, n;
+  int tiles_m, tiles_n, raster_group;
+  int BM, BN;
+  int split_k;
+  int wide_c;
+  float beta;
+};
+
+// C = beta * C (zeros where beta is 0, without reading C); grid-stride over m * n * batch elements.
+struct ScaleArgs {
+  float* c;
+  long long ldc, stride_c;
+  int m, n, batch;
+  float beta;
+};
+
+// FP64 reference of a problem, for checking: sum[i] = op(A) op(B), magnitude[i] = |op(A)| |op(B)|, packed m x n x batch.
+// grid (m/16, n/16 rounded up as one dimension, 1, batch), 16 x 16 threads.
+struct ReferenceArgs {
+  const float* a;
+  const float* b;
+  double* sum;
+  double* magnitude;
+  long long lda, ldb, stride_a, stride_b;
+  int m, n, k;
+  int op_a_t, op_b_t;  // 1: transposed
+};
+
+// Compares C with the reference: worst |c - expected| / bound over all elements, where NaN counts as infinity.
+// bound = scaled so that 1 is the largest error that is accepted (verify.h has the formula); grid-stride over m * n * batch.
+struct CompareArgs {
+  const float* c;
+  const float* c_before;  // C before the call, same layout as c; not read when beta is 0
+  const double* sum;
+  const double* magnitude;
+  long long ldc, stride_c;
+  int m, n, k, batch;
+  float alpha, beta;
+  unsigned* worst;  // bits of a non-negative float, so that atomicMax orders them
+};
+
+// Counts the words of an allocation outside C (guard zones before and after, ld gaps, gaps between matrices) that no longer
+// hold `sentinel`; grid-stride over `total`.
+struct GuardArgs {
+  const unsigned* allocation;
+  long long total;  // words in the allocation
+  long long front;  // words before C's first element
+  long long ldc, stride_c;
+  int m, n, batch;
+  unsigned sentinel;
+  unsigned* violations;
+};
+
+// Fills with pseudo-random values in [-1, 1) that depend on seed and index only.
+struct FillArgs {
+  float* data;
+  long long count;
+  unsigned seed;
+};
+
+// One rung of the ladder (ladder.cuh): C = alpha * A * B + beta * C; grid (tiles of C).
+struct LadderArgs {
+  const float* a;
+  const float* b;
+  float* c;
+  long long lda, ldb, ldc;
+  int m, n, k;
+  int wide;  // 1: all three matrices allow 16-byte accesses
+  float alpha, beta;
+};
+
+// What the peak kernels (peaks.cuh) do per thread.
+inline constexpr int kPeakChains = 16;
+inline constexpr int kPeakRepeats = 16;
+inline constexpr int kCopyQuads = 4;
+
+// Every thread makes rounds * kPeakRepeats * kPeakChains multiply-adds; `out` holds one float per thread.
+struct FfmaPeakArgs {
+  float* out;
+  int rounds;
+  float factor, term, step;
+};
+
+// Copies `quads` times four floats; grid (quads / (kCopyQuads * threads) rounded up).
+struct CopyPeakArgs {
+  const float* from;
+  float* to;
+  long long quads;
+};
+
+}  // namespace gemm

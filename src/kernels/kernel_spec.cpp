@@ -1,0 +1,135 @@
+#include "kernels/kernel_spec.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace gemm {
+namespace {
+
+template <class E, size_t N>
+using Names = std::array<std::pair<E, const char*>, N>;
+
+constexpr Names<LoadPath, 3> kLoadNames{{{LoadPath::async, "async"},
+                                         {LoadPath::async_transpose, "async_transpose"},
+                                         {LoadPath::register_staged, "register_staged"}}};
+constexpr Names<FmaOrder, 2> kOrderNames{{{FmaOrder::rows, "rows"}, {FmaOrder::columns, "columns"}}};
+constexpr Names<AccInit, 2> kInitNames{{{AccInit::plain, "plain"}, {AccInit::shifted, "shifted"}}};
+
+template <class E, size_t N>
+const char* name_of(const Names<E, N>& names, E value) {
+  for (const auto& [candidate, name] : names)
+    if (candidate == value) return name;
+  return "?";
+}
+
+template <class E, size_t N>
+bool value_of(const Names<E, N>& names, const std::string& text, E& value) {
+  for (const auto& [candidate, name] : names)
+    if (text == name) {
+      value = candidate;
+      return true;
+    }
+  return false;
+}
+
+// Reads `prefix` and a positive number at the front of `text` and removes them.
+bool take(std::string_view& text, std::string_view prefix, int& number) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number <= 0) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+// Reads '_' and the name of an enumerator at the front of `text` and removes them. The longest name that fits is taken,
+// since "async" begins "async_transpose".
+template <class E, size_t N>
+bool take_name(std::string_view& text, const Names<E, N>& names, E& value) {
+  if (!text.starts_with('_')) return false;
+  text.remove_prefix(1);
+  size_t length = 0;
+  for (const auto& [candidate, name] : names) {
+    const std::string_view view(name);
+    if (text.starts_with(view) && view.size() > length) {
+      length = view.size();
+      value = candidate;
+    }
+  }
+  text.remove_prefix(length);
+  return length > 0;
+}
+
+std::string enumerator(const char* type, const char* name) { return std::string("gemm::") + type + "::" + name; }
+
+// The C++ expression of a variant as a template argument.
+std::string expression(const KernelVariant& v) {
+  const KernelConfig& c = v.config;
+  std::string text = "gemm::KernelVariant{{";
+  for (int number : {c.BM, c.BN, c.BK, c.WM, c.WN, c.WNITER, c.TM, c.TN, c.stages, c.slices, c.min_blocks})
+    text += std::to_string(number) + ", ";
+  text += enumerator("LoadPath", to_string(c.load)) + ", " + enumerator("FmaOrder", to_string(c.order)) + ", " +
+          enumerator("AccInit", to_string(c.acc_init)) + "}, ";
+  text += enumerator("Op", v.op_a == Op::N ? "N" : "T") + ", " + enumerator("Op", v.op_b == Op::N ? "N" : "T") + ", ";
+  return text + std::to_string(v.vec_a) + ", " + std::to_string(v.vec_b) + (v.long_ld ? ", true}" : ", false}");
+}
+
+KernelSpec plain_spec(const char* name, const char* header, const char* args_type) {
+  return {name, header, std::string("gemm::") + name, std::string("gemm::") + args_type, 256, 1};
+}
+
+}  // namespace
+
+const char* to_string(LoadPath load) { return name_of(kLoadNames, load); }
+const char* to_string(FmaOrder order) { return name_of(kOrderNames, order); }
+const char* to_string(AccInit init) { return name_of(kInitNames, init); }
+bool from_string(const std::string& text, LoadPath& load) { return value_of(kLoadNames, text, load); }
+bool from_string(const std::string& text, FmaOrder& order) { return value_of(kOrderNames, text, order); }
+bool from_string(const std::string& text, AccInit& init) { return value_of(kInitNames, text, init); }
+
+std::string config_id(const KernelConfig& c) {
+  const auto s = [](int x) { return std::to_string(x); };
+  return "tile_" + s(c.BM) + "x" + s(c.BN) + "x" + s(c.BK) + "_w" + s(c.WM) + "x" + s(c.WN) + "_t" + s(c.TM) + "x" +
+         s(c.TN) + "x" + s(c.WNITER) + "_s" + s(c.stages) + "_k" + s(c.slices) + "_b" + s(c.min_blocks) + "_" +
+         to_string(c.load) + "_" + to_string(c.order) + "_" + to_string(c.acc_init);
+}
+
+std::optional<KernelConfig> config_from_id(const std::string& id) {
+  std::string_view text(id);
+  KernelConfig c;
+  const bool read = take(text, "tile_", c.BM) && take(text, "x", c.BN) && take(text, "x", c.BK) && take(text, "_w", c.WM) &&
+                    take(text, "x", c.WN) && take(text, "_t", c.TM) && take(text, "x", c.TN) && take(text, "x", c.WNITER) &&
+                    take(text, "_s", c.stages) && take(text, "_k", c.slices) && take(text, "_b", c.min_blocks) &&
+                    take_name(text, kLoadNames, c.load) && take_name(text, kOrderNames, c.order) &&
+                    take_name(text, kInitNames, c.acc_init);
+  if (!read || !text.empty()) return std::nullopt;
+  return c;
+}
+
+std::string source_of(const KernelSpec& spec) {
+  return "#include \"kernels/device/" + spec.header + "\"\n\nextern \"C\" __global__ void __launch_bounds__(" +
+         std::to_string(spec.threads) + ", " + std::to_string(spec.min_blocks) + ")\n" + kEntryName +
+         "(const __grid_constant__ " + spec.args_type + " args) {\n  " + spec.function + "(args);\n}\n";
+}
+
+KernelSpec tile_spec(const KernelVariant& v) {
+  KernelSpec spec;
+  spec.name = config_id(v.config) + "_" + (v.op_a == Op::N ? "n" : "t") + (v.op_b == Op::N ? "n" : "t") + "_v" +
+              std::to_string(v.vec_a) + std::to_string(v.vec_b) + (v.long_ld ? "_long" : "");
+  spec.header = "tile.cuh";
+  spec.function = "gemm::tile<" + expression(v) + ">";
+  spec.args_type = "gemm::TileArgs";
+  spec.threads = v.config.threads();
+  spec.min_blocks = v.config.min_blocks;
+  return spec;
+}
+
+KernelSpec reduce_spec() { return plain_spec("reduce_splits", "reduce.cuh", "ReduceArgs"); }
+KernelSpec scale_spec() { return plain_spec("scale", "scale.cuh", "ScaleArgs"); }
+KernelSpec reference_spec() { return plain_spec("reference", "check.cuh", "ReferenceArgs"); }
+KernelSpec compare_spec() { return plain_spec("compare", "check.cuh", "CompareArgs"); }
+KernelSpec guard_spec() { return plain_spec("count_guard_violations", "check.cuh", "GuardArgs"); }
+KernelSpec fill_spec() { return plain_spec("fill_random", "check.cuh", "FillArgs"); }
+
+}  // namespace gemm

@@ -1,0 +1,77 @@
+// From a problem and a configuration to a launch: which variant fits the pointers, how k is split, how much workspace it
+// takes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/device.h"
+#include "kernels/kernel_args.h"
+#include "kernels/problem.h"
+
+namespace gemm {
+
+// How the partial tiles of a split are added, always in split order.
+enum class Reduction : unsigned char { ticket, kernel };
+const char* to_string(Reduction reduction);
+bool from_string(const std::string& text, Reduction& reduction);
+
+// What a table point names: a configuration with its launch arguments.
+struct Choice {
+  KernelConfig config;
+  int split_k = 1;
+  Reduction reduction = Reduction::ticket;
+
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+std::string to_string(const Choice& choice);  // config id, with "/split 4 ticket" where k is split
+
+// The operands of one call. Pointers are device pointers and may be null when they are not read.
+struct Operands {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+  float alpha = 1, beta = 0;
+};
+
+// Largest number of tiles times batches that a ticketed split can have: the length of a ticket buffer.
+inline constexpr int kMaxTickets = 16384;
+
+// Widest load (4, 2 or 1 floats) that pointer, leading dimension and batch stride all allow.
+int widest_vector(const void* pointer, int64_t ld, int64_t columns, int64_t stride, int64_t batch);
+
+// The variant of `config` for this problem and these pointers.
+KernelVariant variant_for(const KernelConfig& config, const Problem& problem, const Operands& operands);
+
+// Split that remains after every block has got at least one stage of k: 1 <= result <= split_k.
+int effective_split(const KernelConfig& config, const Problem& problem, int split_k);
+
+// Bytes of workspace for the partial tiles; 0 when k is not split.
+int64_t workspace_bytes(const Choice& choice, const Problem& problem);
+
+// Why this choice cannot serve the problem on such a device with that much workspace, or an empty string.
+std::string why_illegal(const Choice& choice, const Problem& problem, const DeviceLimits& limits,
+                        int64_t workspace_available);
+
+// A problem bound to compiled kernels: what dispatch remembers. Launching it allocates nothing.
+struct TilePlan {
+  Choice choice;  // with the effective split
+  KernelVariant variant;
+  std::shared_ptr<Kernel> tile;
+  std::shared_ptr<Kernel> reduce;  // null unless reduction is `kernel` and k is split
+};
+
+// Compiles what the choice needs for this problem and these pointers' alignment.
+Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands);
+
+// Enqueues the product: one tile launch for every 65,535 matrices of the batch, and the reduction where k is split.
+// `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be null when k
+// is not split, and belong to one stream at a time.
+Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
+                         float* workspace, unsigned* tickets, Stream stream);
+
+// C = beta * C for alpha = 0 or k = 0. `scale` is the built scale_spec().
+Result<bool> launch_scale(Device& device, const Kernel& scale, const Problem& problem, float* c, float beta, Stream stream);
+
+}  // namespace gemm
