@@ -1,0 +1,112 @@
+// A block as fibres in one host thread: a barrier is a switch to the scheduler, which resumes everyone once all have
+// arrived.
+#include "emulator/block_runner.h"
+
+#ifndef __SANITIZE_THREAD__
+#include <ucontext.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/result.h"
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace gemm {
+namespace {
+
+// Largest frame seen: 20 KB for a 16x8 thread tile under AddressSanitizer, which pads every array.
+constexpr size_t kStackBytes = 96 << 10;
+
+// Tells AddressSanitizer which stack is in use around a switch; nothing otherwise.
+#ifdef __SANITIZE_ADDRESS__
+void before_switch(void** fake, const void* stack, size_t bytes) { __sanitizer_start_switch_fiber(fake, stack, bytes); }
+void after_switch(void* fake, const void** stack, size_t* bytes) { __sanitizer_finish_switch_fiber(fake, stack, bytes); }
+#else
+void before_switch(void**, const void*, size_t) {}
+void after_switch(void*, const void**, size_t*) {}
+#endif
+
+struct Fibre {
+  ucontext_t context{};
+  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
+  EmulatedThread state;
+  void* fake_stack = nullptr;
+  bool finished = false;
+};
+
+class FibreRunner final : public BlockRunner {
+ public:
+  explicit FibreRunner(const GridRun& run) : run_(run), fibres_(static_cast<size_t>(run.threads)) {}
+
+  void run(const Index3& index, float* shared) override {
+    active_ = this;
+    for (size_t t = 0; t < fibres_.size(); ++t) start(fibres_[t], index, static_cast<int>(t), shared);
+    size_t finished = 0;
+    while (finished < fibres_.size()) {
+      finished = 0;
+      for (Fibre& fibre : fibres_) {
+        if (!fibre.finished) resume(fibre);
+        finished += fibre.finished ? 1 : 0;
+      }
+      if (finished != 0 && finished != fibres_.size())
+        throw Error("threads of one block wait at a barrier that other threads have left the kernel without");
+    }
+  }
+
+ private:
+  void start(Fibre& fibre, const Index3& index, int thread, float* shared) {
+    fibre.finished = false;
+    fibre.state = thread_state(run_, index, thread, shared, &FibreRunner::barrier);
+    getcontext(&fibre.context);
+    fibre.context.uc_stack.ss_sp = fibre.stack.get();
+    fibre.context.uc_stack.ss_size = kStackBytes;
+    fibre.context.uc_link = nullptr;
+    makecontext(&fibre.context, &FibreRunner::enter, 0);
+  }
+
+  void resume(Fibre& fibre) {
+    current_ = &fibre;
+    current_emulated_thread() = &fibre.state;
+    void* fake = nullptr;
+    before_switch(&fake, fibre.stack.get(), kStackBytes);
+    swapcontext(&scheduler_, &fibre.context);
+    after_switch(fake, nullptr, nullptr);
+  }
+
+  static void enter() {
+    FibreRunner& self = *active_;
+    after_switch(nullptr, &self.scheduler_stack_, &self.scheduler_stack_bytes_);
+    self.run_.thread_body();
+    self.current_->finished = true;
+    before_switch(nullptr, self.scheduler_stack_, self.scheduler_stack_bytes_);
+    setcontext(&self.scheduler_);
+  }
+
+  static void barrier() {
+    FibreRunner& self = *active_;
+    Fibre& fibre = *self.current_;
+    before_switch(&fibre.fake_stack, self.scheduler_stack_, self.scheduler_stack_bytes_);
+    swapcontext(&fibre.context, &self.scheduler_);
+    after_switch(fibre.fake_stack, &self.scheduler_stack_, &self.scheduler_stack_bytes_);
+  }
+
+  static thread_local FibreRunner* active_;
+
+  const GridRun& run_;
+  std::vector<Fibre> fibres_;
+  ucontext_t scheduler_{};
+  Fibre* current_ = nullptr;
+  const void* scheduler_stack_ = nullptr;
+  size_t scheduler_stack_bytes_ = 0;
+};
+
+thread_local FibreRunner* FibreRunner::active_ = nullptr;
+
+}  // namespace
+
+std::unique_ptr<BlockRunner> make_block_runner(const GridRun& run) { return std::make_unique<FibreRunner>(run); }
+
+}  // namespace gemm
+#endif

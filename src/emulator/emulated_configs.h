@@ -1,0 +1,30 @@
+// The configurations that are compiled for the host. Small tiles, so that small problems already have edges and several
+// blocks; together they cover every load path, FMA order, accumulator start, slices, ring depth and vector width of a
+// fragment.
+#pragma once
+
+#include "kernels/kernel_config.h"
+
+namespace gemm {
+
+inline constexpr KernelConfig kEmulatedConfigs[] = {
+    // BM, BN, BK, WM, WN, WNITER, TM, TN, stages, slices, min_blocks, load, order, acc_init
+    {64, 64, 16, 32, 32, 1, 4, 8, 3, 1, 1, LoadPath::async_transpose, FmaOrder::rows, AccInit::shifted},
+    {32, 64, 8, 32, 32, 2, 4, 4, 2, 1, 1, LoadPath::async_transpose, FmaOrder::columns, AccInit::shifted},
+    {32, 32, 16, 16, 32, 1, 4, 4, 4, 1, 2, LoadPath::async, FmaOrder::rows, AccInit::plain},
+    {64, 16, 32, 32, 16, 1, 4, 4, 3, 2, 1, LoadPath::async, FmaOrder::columns, AccInit::plain},
+    {16, 16, 32, 16, 16, 1, 2, 4, 3, 8, 1, LoadPath::async, FmaOrder::rows, AccInit::plain},
+    {32, 8, 64, 32, 8, 1, 4, 2, 2, 4, 1, LoadPath::async_transpose, FmaOrder::rows, AccInit::plain},
+    {64, 64, 8, 32, 32, 1, 8, 4, 2, 1, 1, LoadPath::register_staged, FmaOrder::rows, AccInit::plain},
+    {32, 32, 16, 32, 16, 2, 8, 1, 2, 2, 1, LoadPath::register_staged, FmaOrder::columns, AccInit::plain},
+};
+inline constexpr int kEmulatedConfigCount = sizeof(kEmulatedConfigs) / sizeof(kEmulatedConfigs[0]);
+
+constexpr bool all_emulated_configs_valid() {
+  for (const KernelConfig& config : kEmulatedConfigs)
+    if (why_invalid(config, DeviceLimits{}) != nullptr) return false;
+  return true;
+}
+static_assert(all_emulated_configs_valid());
+
+}  // namespace gemm

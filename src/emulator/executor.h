@@ -1,0 +1,25 @@
+// Runs a grid of a host-compiled kernel: blocks one after the other, the threads of a block as fibres that switch at
+// barriers, or, under ThreadSanitizer, as threads of the host so that a missing barrier is a reported race.
+#pragma once
+
+#include <functional>
+
+#include "emulator/emulated_device.h"
+#include "kernels/device.h"
+
+namespace gemm {
+
+struct GridRun {
+  std::function<void()> thread_body;  // what one CUDA thread does
+  Grid grid;
+  int threads = 1;
+  int shared_bytes = 0;
+  BlockOrder order = BlockOrder::forward;
+  bool skip_last_block = false;  // a fault for tests
+};
+
+// Shared memory is NaN when a block starts, and allocated to the byte. Throws Error when threads of one block meet a barrier
+// that others have left the kernel without.
+void run_grid(const GridRun& run);
+
+}  // namespace gemm

@@ -1,0 +1,78 @@
+// The tile kernel on a GPU: the emulated set and the large configurations that only a GPU can run, on the same cases as the
+// emulator, and the limits of the grid.
+#include <gtest/gtest.h>
+
+#include "emulator/emulated_device.h"
+#include "tile_kernel_cases.h"
+
+namespace gemm {
+namespace {
+
+// Shapes of the fast end of the search space: large tiles, deep rings, many slices, tall and wide tiles.
+std::vector<KernelConfig> large_configs() {
+  using enum LoadPath;
+  return {
+      {128, 128, 16, 64, 32, 2, 4, 4, 3, 1, 1, async_transpose, FmaOrder::rows, AccInit::shifted},
+      {256, 128, 16, 64, 64, 1, 8, 8, 4, 1, 1, async_transpose, FmaOrder::rows, AccInit::plain},
+      {128, 256, 8, 64, 64, 2, 4, 4, 4, 1, 1, async_transpose, FmaOrder::columns, AccInit::shifted},
+      {128, 16, 64, 64, 16, 1, 8, 2, 3, 8, 1, async, FmaOrder::rows, AccInit::plain},
+      {64, 64, 64, 32, 32, 1, 4, 8, 3, 4, 1, async, FmaOrder::columns, AccInit::plain},
+      {16, 16, 128, 16, 16, 1, 2, 4, 3, 8, 1, async, FmaOrder::rows, AccInit::plain},
+      {128, 128, 8, 32, 64, 2, 8, 4, 2, 1, 2, register_staged, FmaOrder::rows, AccInit::plain},
+  };
+}
+
+std::vector<KernelConfig> all_configs() {
+  std::vector<KernelConfig> configs = emulated_configs();
+  for (const KernelConfig& config : large_configs()) configs.push_back(config);
+  return configs;
+}
+
+class GpuTileKernel : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Device>> device = open_cuda_device(0);
+    if (!device) GTEST_SKIP() << "no GPU: " << device.error();
+    device_ = std::move(*device);
+    config_ = all_configs()[static_cast<size_t>(GetParam())];
+    if (const char* why = why_invalid(config_, device_->info().limits)) GTEST_SKIP() << why;
+  }
+
+  void expect_all(const std::vector<test::ProductCase>& cases) {
+    for (const test::ProductCase& c : cases) EXPECT_EQ(test::check_product(*device_, c), "") << to_string(c);
+  }
+
+  std::unique_ptr<Device> device_;
+  KernelConfig config_;
+};
+
+TEST_P(GpuTileKernel, EdgesOfAllOpPairs) {
+  for (Op op_a : test::kOps)
+    for (Op op_b : test::kOps) expect_all(test::edge_cases(config_, op_a, op_b));
+}
+
+TEST_P(GpuTileKernel, SplitsWithBothReductions) {
+  for (Op op_a : test::kOps) expect_all(test::split_cases(config_, op_a, Op::N));
+}
+
+TEST_P(GpuTileKernel, TailsOfKAreExact) { expect_all(test::tail_cases(config_)); }
+
+INSTANTIATE_TEST_SUITE_P(Configs, GpuTileKernel, testing::Range(0, static_cast<int>(all_configs().size())),
+                         [](const auto& info) { return config_id(all_configs()[static_cast<size_t>(info.param)]); });
+
+// More matrices and more tiles along n than a grid's y or z extent holds.
+TEST(GpuTileKernelGrid, BatchesAndTilesBeyondGridLimits) {
+  Result<std::unique_ptr<Device>> device = open_cuda_device(0);
+  if (!device) GTEST_SKIP() << "no GPU: " << device.error();
+  const KernelConfig config = emulated_configs()[5];
+  for (int64_t batch : {65535, 65536, 65537})
+    EXPECT_EQ(
+        test::check_product(**device, {{config, 1, Reduction::ticket}, packed_problem(16, 16, 8, Op::N, Op::N, batch)}), "");
+  const int64_t beyond = 65535ll * config.BN + 1;
+  EXPECT_EQ(test::check_product(**device, {{config, 1, Reduction::ticket}, packed_problem(8, beyond, 8)}), "");
+  EXPECT_EQ(test::check_product(**device, {{config, 1, Reduction::ticket}, packed_problem(65535ll * config.BM + 1, 8, 8)}),
+            "");
+}
+
+}  // namespace
+}  // namespace gemm

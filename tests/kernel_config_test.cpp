@@ -1,0 +1,96 @@
+#include "kernels/kernel_config.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "emulator/emulated_device.h"
+#include "kernels/kernel_spec.h"
+
+namespace gemm {
+namespace {
+
+constexpr KernelConfig kGood{
+    128, 128, 16, 64, 32, 2, 4, 4, 3, 1, 1, LoadPath::async_transpose, FmaOrder::rows, AccInit::shifted};
+
+TEST(KernelConfig, DerivedSizes) {
+  EXPECT_EQ(kGood.WMITER(), 2);
+  EXPECT_EQ(kGood.lanes_m() * kGood.lanes_n(), 32);
+  EXPECT_EQ(kGood.threads(), 256);
+  EXPECT_EQ(kGood.accumulators(), 64);
+  EXPECT_EQ(why_invalid(kGood, DeviceLimits{}), nullptr);
+}
+
+TEST(KernelConfig, SharedBytesCountRingOrSlices) {
+  const KernelVariant nn{kGood, Op::N, Op::N};
+  // A [16][128], B transposed [16][132], three stages, and the trailer.
+  EXPECT_EQ(nn.shared_bytes(), 3 * (16 * 128 + 16 * 132) * 4 + 16);
+  KernelConfig sliced = kGood;
+  sliced.slices = 2;
+  sliced.stages = 2;
+  EXPECT_EQ((KernelVariant{sliced, Op::N, Op::N}.shared_bytes()), 2 * 128 * 128 * 4 + 16);
+}
+
+struct Invalid {
+  const char* what;
+  void (*change)(KernelConfig&);
+  const char* reason_part;
+};
+
+TEST(KernelConfig, SaysWhyAConfigurationIsOut) {
+  const Invalid cases[] = {
+      {"zero", [](KernelConfig& c) { c.BK = 0; }, "positive"},
+      {"7x13 tile", [](KernelConfig& c) { c.BM = 7, c.BN = 13; }, "multiple of the warp tile"},
+      {"TM 3", [](KernelConfig& c) { c.TM = 3; }, "TM and TN"},
+      {"warp tile", [](KernelConfig& c) { c.WN = 48, c.BN = 144; }, "sub-tiles"},
+      {"slices", [](KernelConfig& c) { c.slices = 8; }, "slice"},
+      {"threads", [](KernelConfig& c) { c.BM = 512, c.BN = 512; }, "threads per block"},
+      {"accumulators", [](KernelConfig& c) { c.WM = 128, c.WN = 64, c.WNITER = 4; }, "accumulators"},
+      {"stages of register staging", [](KernelConfig& c) { c.load = LoadPath::register_staged; }, "2 stages"},
+      {"one stage", [](KernelConfig& c) { c.stages = 1; }, "2 stages or more"},
+      {"shared memory",
+       [](KernelConfig& c) { c.BM = c.BN = 256, c.WM = 64, c.WN = 64, c.TM = 8, c.TN = 8, c.stages = 8, c.BK = 16; },
+       "shared memory"},
+      {"min_blocks", [](KernelConfig& c) { c.min_blocks = 9; }, "min_blocks"},
+  };
+  for (const Invalid& invalid : cases) {
+    KernelConfig config = kGood;
+    invalid.change(config);
+    const char* why = why_invalid(config, DeviceLimits{});
+    ASSERT_NE(why, nullptr) << invalid.what;
+    EXPECT_NE(std::string(why).find(invalid.reason_part), std::string::npos) << invalid.what << ": " << why;
+  }
+}
+
+TEST(KernelConfig, AsyncCopiesNeedSm80) {
+  DeviceLimits turing;
+  turing.compute_capability = 75;
+  turing.shared_bytes_per_block = turing.shared_bytes_per_sm = 65536;
+  EXPECT_NE(why_invalid(kGood, turing), nullptr);
+  KernelConfig staged = kGood;
+  staged.load = LoadPath::register_staged;
+  staged.stages = 2;
+  EXPECT_EQ(why_invalid(staged, turing), nullptr);
+}
+
+TEST(KernelId, RoundTripsAndIsUnique) {
+  for (const KernelConfig& config : emulated_configs()) {
+    const auto read = config_from_id(config_id(config));
+    ASSERT_TRUE(read.has_value()) << config_id(config);
+    EXPECT_EQ(*read, config);
+  }
+  for (const char* bad : {"", "tile_", "tile_64x64", "tile_128x128x16_w64x32_t4x4x2_s3_k1_b1_async_rows",
+                          "tile_128x128x16_w64x32_t4x4x2_s3_k1_b1_async_rows_plain_more",
+                          "tile_-128x128x16_w64x32_t4x4x2_s3_k1_b1_async_rows_plain",
+                          "tile_128x128x16_w64x32_t4x4x2_s3_k1_b1_warp_rows_plain"})
+    EXPECT_FALSE(config_from_id(bad).has_value()) << bad;
+}
+
+TEST(KernelSource, NamesTheVariant) {
+  const std::string source = source_of(tile_spec({kGood, Op::N, Op::T, 4, 1, false}));
+  EXPECT_NE(source.find("__launch_bounds__(256, 1)"), std::string::npos);
+  EXPECT_NE(source.find("gemm::Op::N, gemm::Op::T, 4, 1, false"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gemm

@@ -1,0 +1,74 @@
+// The cases that every configuration of the tile kernel must pass: docs/design.md, "Testing", says where each kind comes
+// from.
+#pragma once
+
+#include <vector>
+
+#include "product_check.h"
+
+namespace gemm::test {
+
+inline constexpr Op kOps[] = {Op::N, Op::T};
+
+inline Problem padded(Problem p, int64_t pad_a, int64_t pad_b, int64_t pad_c) {
+  p.lda += pad_a, p.ldb += pad_b, p.ldc += pad_c;
+  p.stride_a = p.lda * p.columns_a() + pad_a;
+  p.stride_b = p.ldb * p.columns_b() + pad_b;
+  p.stride_c = p.ldc * p.n + pad_c;
+  return p;
+}
+
+// Sizes around the tile, tails of k, padded leading dimensions, moved pointers, alpha and beta, for one op pair.
+inline std::vector<ProductCase> edge_cases(const KernelConfig& c, Op op_a, Op op_b) {
+  const Choice choice{c, 1, Reduction::ticket};
+  std::vector<ProductCase> cases;
+  const auto add = [&](Problem p, float alpha = 1, float beta = 0) { cases.push_back({choice, p, alpha, beta}); };
+  add(packed_problem(1, 1, 1, op_a, op_b));
+  add(packed_problem(1, 1, 9, op_a, op_b), 1, 1.5f);
+  add(padded(packed_problem(7, 7, 7, op_a, op_b), 57, 57, 57));
+  add(packed_problem(c.BM, c.BN, 4 * c.BK, op_a, op_b));
+  add(packed_problem(c.BM - 1, c.BN - 1, c.BK - 1, op_a, op_b), -0.5f, 2);
+  add(padded(packed_problem(c.BM + 1, c.BN + 1, c.BK + 1, op_a, op_b), 3, 5, 3), 0.75f, -1);
+  // Wide loads whose last piece is cut: leading dimensions are multiples of 4, sizes are not.
+  add(padded(packed_problem(c.BM + 3, c.BN + 2, 3 * c.BK + 2, op_a, op_b), 4 - (op_a == Op::N ? c.BM + 3 : 3 * c.BK + 2) % 4,
+             4 - (op_b == Op::N ? 3 * c.BK + 2 : c.BN + 2) % 4, 4 - (c.BM + 3) % 4));
+  add(padded(packed_problem(33, 34, 2 * c.BK + 6, op_a, op_b), 3, 2, 1), 1, 1);
+  ProductCase moved{choice, packed_problem(36, 36, 40, op_a, op_b), 1, 0.5f, 1, 3, 1};
+  cases.push_back(moved);
+  moved.offset_a = 2, moved.offset_b = 0, moved.offset_c = 2;
+  cases.push_back(moved);
+  add(padded(packed_problem(9, 10, 2 * c.BK + 3, op_a, op_b, 3), 1, 2, 3), 1, 1);
+  return cases;
+}
+
+// Splits of k with both reductions, tails that leave the last split short, batches, beta = 0 over NaN.
+inline std::vector<ProductCase> split_cases(const KernelConfig& c, Op op_a, Op op_b) {
+  std::vector<ProductCase> cases;
+  for (Reduction reduction : {Reduction::ticket, Reduction::kernel})
+    for (int split : {2, 3, 8}) {
+      cases.push_back({{c, split, reduction}, packed_problem(c.BM + 1, c.BN, 8 * c.BK + 1, op_a, op_b), 1, 0});
+      cases.push_back({{c, split, reduction}, padded(packed_problem(5, 6, 5 * c.BK, op_a, op_b, 2), 1, 1, 1), 0.5f, -2});
+    }
+  return cases;
+}
+
+// A small selection for the sanitizer builds, where a run costs a hundred times as much: edges, a tail and a split.
+inline std::vector<ProductCase> sanitizer_cases(const KernelConfig& c, Op op_a, Op op_b) {
+  const Problem edges = padded(packed_problem(c.BM + 1, c.BN + 1, 4 * c.BK + 1, op_a, op_b), 3, 1, 3);
+  return {{{c, 1, Reduction::ticket}, edges, 1, 0.5f},
+          {{c, 3, Reduction::ticket}, packed_problem(8, 8, 5 * c.BK, op_a, op_b), 1, 0}};
+}
+
+// All ones: every result is exactly k, whatever the tail, the ring and the split.
+inline std::vector<ProductCase> tail_cases(const KernelConfig& c) {
+  std::vector<ProductCase> cases;
+  for (int64_t k : {1, 3, 8, 9, 15, 17, 31, 33, 63, 65, 97, 127, 129, 200})
+    for (int split : {1, 4}) {
+      ProductCase one{{c, split, Reduction::ticket}, packed_problem(16, 20, k, Op::N, Op::T), 1, 0};
+      one.ones = true;
+      cases.push_back(one);
+    }
+  return cases;
+}
+
+}  // namespace gemm::test
