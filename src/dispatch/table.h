@@ -1,0 +1,80 @@
+// The table: what tuning found for one GPU, and what dispatch reads. docs/table-format.md is its description for people,
+// configs/table.schema.json its schema.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/device.h"
+#include "kernels/launch.h"
+#include "kernels/problem.h"
+#include "kernels/result.h"
+
+namespace gemm {
+
+inline constexpr int kTableVersion = 1;
+
+// Robust statistics of one time measurement.
+struct TimeStats {
+  double median = 0, p20 = 0, p80 = 0;  // microseconds
+  int n = 0;                            // samples
+};
+
+// A kernel of the portfolio, with what its compilation reported for the op pair it was measured with.
+struct PortfolioKernel {
+  std::string id;  // config_id(config)
+  KernelConfig config;
+  int registers = 0;
+  int spill_bytes = 0;
+  int shared_bytes = 0;
+  int threads = 0;
+};
+
+// One tuned problem. Problems are packed (smallest leading dimensions).
+struct TablePoint {
+  Problem problem;
+  bool use_cublas = false;  // cuBLAS was faster than every kernel, or no kernel was valid
+  std::string kernel;       // portfolio id; the best own kernel also where use_cublas; empty if none was valid
+  int split_k = 1;
+  Reduction reduction = Reduction::ticket;
+  TimeStats time_us;  // of that kernel
+  double tflops = 0;
+  std::optional<double> cublas_us;  // medians, same run, interleaved; absent on the emulated device
+  std::optional<double> cublaslt_best_us;
+  double max_scaled_error = 0;    // worst |error| / bound; at most 1
+  std::vector<std::string> ties;  // to_string(Choice) of candidates within 2 % or the error margin, in fixed order
+};
+
+struct Table {
+  int version = kTableVersion;
+  DeviceInfo device;
+  std::string provenance;                          // "measured" or "modelled"
+  std::map<std::string, std::string> environment;  // driver, cuda_runtime, nvrtc, cublas, host, gemm_version, command, date
+  std::map<std::string, std::string> method;       // how times were taken, in words and numbers
+  std::vector<PortfolioKernel> portfolio;          // by id
+  std::vector<TablePoint> points;                  // by ops, batch, m, n, k
+
+  const PortfolioKernel* find_kernel(const std::string& id) const;
+  const TablePoint* find_point(const Problem& problem) const;  // same sizes, ops and batch count
+};
+
+// Reading never throws: entries that cannot be used are left out and reported once each in *warnings.
+Result<Table> parse_table(const std::string& text, std::vector<std::string>* warnings);
+Result<Table> load_table(const std::string& path, std::vector<std::string>* warnings);
+
+// Stable order and number format, one point per line.
+std::string to_json(const Table& table);
+
+// Writes to a temporary file in the same folder and renames it, so that readers only ever see a whole table.
+Result<bool> save_table(const Table& table, const std::string& path);
+
+// How well a table fits a device: exact (same compute capability, SM count and provenance, memory within 5 %), borrowed
+// (same compute capability or older, so its kernels may run), or unusable.
+enum class TableMatch { exact, borrowed, unusable };
+TableMatch match(const Table& table, const DeviceInfo& device);
+
+}  // namespace gemm

@@ -1,0 +1,160 @@
+// Writes a table as JSON: stable in order, rounded, one kernel or point per line, so that a diff shows what changed.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "dispatch/table.h"
+#include "kernels/kernel_spec.h"
+
+namespace gemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double rounded(double value, int decimals) {
+  const double scale = std::pow(10.0, decimals);
+  return std::round(value * scale) / scale;
+}
+
+double microseconds(double value) { return rounded(value, 3); }
+
+double four_digits(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  return rounded(value, 3 - static_cast<int>(std::floor(std::log10(std::abs(value)))));
+}
+
+std::string scalar(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// {"m": 64, "n": 64}: compact, but with the spaces that make it readable.
+std::string one_line(const Json& value) {
+  if (!value.is_structured()) return scalar(value);
+  std::string text;
+  for (const auto& item : value.items()) {
+    if (!text.empty()) text += ", ";
+    if (value.is_object()) text += scalar(item.key()) + ": ";
+    text += one_line(item.value());
+  }
+  return value.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
+std::string entry_per_line(const Json& array) {
+  if (array.empty()) return "[]";
+  std::string text;
+  for (const Json& entry : array) text += (text.empty() ? "[\n    " : ",\n    ") + one_line(entry);
+  return text + "\n  ]";
+}
+
+// An object of the top level over several lines. Strings hold no raw line feed in JSON, so every one here is layout.
+std::string indented(const Json& object) {
+  std::string text = object.dump(2, ' ', false, Json::error_handler_t::replace);
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 3) text.replace(at, 1, "\n  ");
+  return text;
+}
+
+Json limits_json(const DeviceLimits& limits) {
+  return {{"shared_bytes_per_block", limits.shared_bytes_per_block},
+          {"shared_bytes_per_sm", limits.shared_bytes_per_sm},
+          {"registers_per_sm", limits.registers_per_sm},
+          {"threads_per_sm", limits.threads_per_sm}};
+}
+
+Json device_json(const DeviceInfo& device) {
+  return {{"name", device.name},
+          {"compute_capability", device.limits.compute_capability},
+          {"sm_count", device.sm_count},
+          {"memory_bytes", device.memory_bytes},
+          {"l2_bytes", device.l2_bytes},
+          {"sm_clock_mhz", device.sm_clock_mhz},
+          {"limits", limits_json(device.limits)}};
+}
+
+Json words_json(const std::map<std::string, std::string>& words) {
+  Json object = Json::object();
+  for (const auto& [key, value] : words) object[key] = value;
+  return object;
+}
+
+Json kernel_json(const PortfolioKernel& kernel) {
+  const KernelConfig& c = kernel.config;
+  return {{"id", kernel.id},
+          {"family", "tile"},
+          {"BM", c.BM},
+          {"BN", c.BN},
+          {"BK", c.BK},
+          {"WM", c.WM},
+          {"WN", c.WN},
+          {"WNITER", c.WNITER},
+          {"TM", c.TM},
+          {"TN", c.TN},
+          {"stages", c.stages},
+          {"slices", c.slices},
+          {"min_blocks", c.min_blocks},
+          {"load", to_string(c.load)},
+          {"order", to_string(c.order)},
+          {"acc_init", to_string(c.acc_init)},
+          {"registers", kernel.registers},
+          {"spill_bytes", kernel.spill_bytes},
+          {"shared_bytes", kernel.shared_bytes},
+          {"threads", kernel.threads}};
+}
+
+Json problem_json(const Problem& p) {
+  return {{"m", p.m}, {"n", p.n}, {"k", p.k}, {"ops", ops_name(p.op_a, p.op_b)}, {"batch", p.batch}};
+}
+
+Json time_json(const TimeStats& time) {
+  return {{"median", microseconds(time.median)},
+          {"p20", microseconds(time.p20)},
+          {"p80", microseconds(time.p80)},
+          {"n", time.n}};
+}
+
+Json point_json(const TablePoint& point) {
+  Json json = {{"problem", problem_json(point.problem)}, {"use", point.use_cublas ? "cublas" : "kernel"}};
+  if (!point.kernel.empty()) {
+    json["kernel"] = point.kernel;
+    json["split_k"] = point.split_k;
+    json["reduction"] = to_string(point.reduction);
+    json["time_us"] = time_json(point.time_us);
+    json["tflops"] = four_digits(point.tflops);
+    json["max_scaled_error"] = four_digits(point.max_scaled_error);
+  }
+  if (point.cublas_us) json["cublas_us"] = microseconds(*point.cublas_us);
+  if (point.cublaslt_best_us) json["cublaslt_best_us"] = microseconds(*point.cublaslt_best_us);
+  json["ties"] = point.ties;
+  return json;
+}
+
+auto point_order(const TablePoint& point) {
+  const Problem& p = point.problem;
+  return std::make_tuple(p.op_a, p.op_b, p.batch, p.m, p.n, p.k);
+}
+
+Json portfolio_json(std::vector<PortfolioKernel> portfolio) {
+  std::sort(portfolio.begin(), portfolio.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  Json array = Json::array();
+  for (const PortfolioKernel& kernel : portfolio) array.push_back(kernel_json(kernel));
+  return array;
+}
+
+Json points_json(std::vector<TablePoint> points) {
+  std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return point_order(a) < point_order(b); });
+  Json array = Json::array();
+  for (const TablePoint& point : points) array.push_back(point_json(point));
+  return array;
+}
+
+}  // namespace
+
+std::string to_json(const Table& table) {
+  return "{\n  \"$schema\": \"table.schema.json\",\n  \"version\": " + std::to_string(table.version) +
+         ",\n  \"provenance\": " + scalar(table.provenance) +         //
+         ",\n  \"device\": " + indented(device_json(table.device)) +  //
+         ",\n  \"environment\": " + indented(words_json(table.environment)) +
+         ",\n  \"method\": " + indented(words_json(table.method)) +
+         ",\n  \"portfolio\": " + entry_per_line(portfolio_json(table.portfolio)) +
+         ",\n  \"points\": " + entry_per_line(points_json(table.points)) + "\n}\n";
+}
+
+}  // namespace gemm

@@ -1,0 +1,262 @@
+// Reads a table from JSON. The text as a whole must be JSON and name its device; below that, each kernel and each point
+// stands alone: one that cannot be used is left out with a warning, and the rest is used.
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "dispatch/table.h"
+#include "kernels/kernel_spec.h"
+
+namespace gemm {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxLength = std::numeric_limits<int>::max();  // of m, n, k and batch in a table
+constexpr int kMaxSplit = 65535;                                 // grid.y
+
+// Some writers emit NaN and Infinity, which are not JSON. Quoted, they cost the entry that holds them, not the whole table.
+std::string quote_nonfinite(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  for (size_t at = 0; at < text.size();) {
+    size_t length = 1;
+    bool nonfinite = false;
+    if (in_string) {
+      if (text[at] == '\\' && at + 1 < text.size()) length = 2;
+    } else {
+      for (const char* word : {"-Infinity", "Infinity", "NaN"})
+        if (text.compare(at, std::char_traits<char>::length(word), word) == 0) {
+          length = std::char_traits<char>::length(word);
+          nonfinite = true;
+          break;
+        }
+    }
+    if (text[at] == '"') in_string = !in_string;
+    if (nonfinite) out += '"';
+    out.append(text, at, length);
+    if (nonfinite) out += '"';
+    at += length;
+  }
+  return out;
+}
+
+// "[json.exception.parse_error.101] parse error at line 1, column 7: …" without the bracket.
+std::string without_tag(const std::string& message) {
+  const size_t end = message.find("] ");
+  return end == std::string::npos ? message : message.substr(end + 2);
+}
+
+std::string shown(const json& value) {
+  const std::string text = value.dump();
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+[[noreturn]] void wrong(const std::string& name, const json& value, const std::string& expected) {
+  throw Error("\"" + name + "\" is " + shown(value) + " but must be " + expected);
+}
+
+const json& field(const json& object, const char* name) {
+  if (!object.is_object()) throw Error("it is " + shown(object) + " but must be an object");
+  const auto found = object.find(name);
+  if (found == object.end()) throw Error(std::string("\"") + name + "\" is missing");
+  return *found;
+}
+
+int64_t integer(const json& object, const char* name, int64_t low, int64_t high) {
+  const json& value = field(object, name);
+  const std::string expected = "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+  if (!value.is_number_integer()) wrong(name, value, expected);
+  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(high)) wrong(name, value, expected);
+  const auto number = value.get<int64_t>();
+  if (number < low || number > high) wrong(name, value, expected);
+  return number;
+}
+
+int small_integer(const json& object, const char* name, int low = 1, int high = std::numeric_limits<int>::max()) {
+  return static_cast<int>(integer(object, name, low, high));
+}
+
+double number(const json& object, const char* name, bool zero_allowed) {
+  const json& value = field(object, name);
+  const char* expected = zero_allowed ? "a number from 0" : "a number above 0";
+  if (!value.is_number()) wrong(name, value, expected);
+  const auto x = value.get<double>();
+  if (!std::isfinite(x) || x < 0 || (x == 0 && !zero_allowed)) wrong(name, value, expected);
+  return x;
+}
+
+std::string text_of(const json& object, const char* name) {
+  const json& value = field(object, name);
+  if (!value.is_string()) wrong(name, value, "a string");
+  return value.get<std::string>();
+}
+
+template <class Enum>
+Enum word(const json& object, const char* name, const char* expected) {
+  Enum value{};
+  if (!from_string(text_of(object, name), value)) wrong(name, field(object, name), expected);
+  return value;
+}
+
+DeviceInfo read_device(const json& object, bool emulated) {
+  DeviceInfo device;
+  device.name = text_of(object, "name");
+  device.emulated = emulated;
+  device.sm_count = small_integer(object, "sm_count");
+  device.memory_bytes = integer(object, "memory_bytes", 1, std::numeric_limits<int64_t>::max());
+  device.l2_bytes = integer(object, "l2_bytes", 0, std::numeric_limits<int64_t>::max());
+  device.sm_clock_mhz = small_integer(object, "sm_clock_mhz", 0);
+  device.limits.compute_capability = small_integer(object, "compute_capability", 10, 9999);
+  const json& limits = field(object, "limits");
+  device.limits.shared_bytes_per_block = small_integer(limits, "shared_bytes_per_block");
+  device.limits.shared_bytes_per_sm = small_integer(limits, "shared_bytes_per_sm");
+  device.limits.registers_per_sm = small_integer(limits, "registers_per_sm");
+  device.limits.threads_per_sm = small_integer(limits, "threads_per_sm");
+  return device;
+}
+
+std::map<std::string, std::string> read_words(const json& root, const char* name) {
+  std::map<std::string, std::string> words;
+  const json& object = field(root, name);
+  if (!object.is_object()) wrong(name, object, "an object of strings");
+  for (const auto& item : object.items()) {
+    if (!item.value().is_string()) wrong(item.key(), item.value(), "a string");
+    words[item.key()] = item.value().get<std::string>();
+  }
+  return words;
+}
+
+PortfolioKernel read_kernel(const json& entry, const Table& table) {
+  PortfolioKernel kernel;
+  kernel.id = text_of(entry, "id");
+  if (text_of(entry, "family") != "tile") wrong("family", field(entry, "family"), "\"tile\"");
+  KernelConfig& c = kernel.config;
+  c.BM = small_integer(entry, "BM");
+  c.BN = small_integer(entry, "BN");
+  c.BK = small_integer(entry, "BK");
+  c.WM = small_integer(entry, "WM");
+  c.WN = small_integer(entry, "WN");
+  c.WNITER = small_integer(entry, "WNITER");
+  c.TM = small_integer(entry, "TM");
+  c.TN = small_integer(entry, "TN");
+  c.stages = small_integer(entry, "stages");
+  c.slices = small_integer(entry, "slices");
+  c.min_blocks = small_integer(entry, "min_blocks");
+  c.load = word<LoadPath>(entry, "load", "a load path");
+  c.order = word<FmaOrder>(entry, "order", "an FMA order");
+  c.acc_init = word<AccInit>(entry, "acc_init", "an accumulator initialisation");
+  if (const char* why = why_invalid(c, table.device.limits)) throw Error("kernel '" + kernel.id + "' cannot run: " + why);
+  if (kernel.id != config_id(c))
+    throw Error("its parameters are those of '" + config_id(c) + "', not of '" + kernel.id + "'");
+  if (table.find_kernel(kernel.id)) throw Error("kernel '" + kernel.id + "' is listed twice");
+  kernel.registers = small_integer(entry, "registers", 0);
+  kernel.spill_bytes = small_integer(entry, "spill_bytes", 0);
+  kernel.shared_bytes = small_integer(entry, "shared_bytes", 0);
+  kernel.threads = small_integer(entry, "threads");
+  return kernel;
+}
+
+Problem read_problem(const json& object) {
+  const std::string ops = text_of(object, "ops");
+  Op op_a{}, op_b{};
+  if (ops.size() != 2 || !op_from_char(ops[0], op_a) || !op_from_char(ops[1], op_b))
+    wrong("ops", field(object, "ops"), "two letters of N and T");
+  return packed_problem(integer(object, "m", 1, kMaxLength), integer(object, "n", 1, kMaxLength),
+                        integer(object, "k", 1, kMaxLength), op_a, op_b, integer(object, "batch", 1, kMaxLength));
+}
+
+TimeStats read_time(const json& object) {
+  return {number(object, "median", false), number(object, "p20", false), number(object, "p80", false),
+          small_integer(object, "n")};
+}
+
+std::optional<double> optional_time(const json& entry, const char* name) {
+  if (!entry.contains(name)) return std::nullopt;
+  return number(entry, name, false);
+}
+
+void read_own_kernel(const json& entry, const Table& table, TablePoint& point) {
+  point.kernel = text_of(entry, "kernel");
+  if (!table.find_kernel(point.kernel)) throw Error("kernel '" + point.kernel + "' is not in the portfolio");
+  point.split_k = small_integer(entry, "split_k", 1, kMaxSplit);
+  point.reduction = word<Reduction>(entry, "reduction", "\"ticket\" or \"kernel\"");
+  point.time_us = read_time(field(entry, "time_us"));
+  point.tflops = number(entry, "tflops", true);
+  point.max_scaled_error = number(entry, "max_scaled_error", true);
+}
+
+TablePoint read_point(const json& entry, const Table& table) {
+  TablePoint point;
+  point.problem = read_problem(field(entry, "problem"));
+  const std::string use = text_of(entry, "use");
+  if (use != "kernel" && use != "cublas") wrong("use", field(entry, "use"), "\"kernel\" or \"cublas\"");
+  point.use_cublas = use == "cublas";
+  if (!point.use_cublas || entry.contains("kernel")) read_own_kernel(entry, table, point);
+  point.cublas_us = optional_time(entry, "cublas_us");
+  point.cublaslt_best_us = optional_time(entry, "cublaslt_best_us");
+  const json& ties = field(entry, "ties");
+  if (!ties.is_array()) wrong("ties", ties, "an array of strings");
+  for (const json& tie : ties) {
+    if (!tie.is_string()) wrong("ties", ties, "an array of strings");
+    point.ties.push_back(tie.get<std::string>());
+  }
+  if (table.find_point(point.problem)) throw Error("problem " + to_string(point.problem) + " is listed twice");
+  return point;
+}
+
+// What an entry is called in a warning: its id or problem where it has one.
+std::string entry_name(const char* array, size_t index, const json& entry) {
+  std::string name = std::string(array) + "[" + std::to_string(index) + "]";
+  if (entry.is_object())
+    for (const char* key : {"id", "problem"})
+      if (entry.contains(key)) name += " " + shown(entry[key]);
+  return name;
+}
+
+template <class Entry>
+void read_entries(const json& root, const char* name, Entry (*read)(const json&, const Table&), const Table& table,
+                  std::vector<Entry>& entries, std::vector<std::string>* warnings) {
+  const json& array = field(root, name);
+  if (!array.is_array()) wrong(name, array, "an array");
+  for (size_t i = 0; i < array.size(); ++i) try {
+      entries.push_back(read(array[i], table));
+    } catch (const Error& error) {
+      if (warnings) warnings->push_back(entry_name(name, i, array[i]) + " is left out: " + error.what());
+    }
+}
+
+Table read_table(const json& root, std::vector<std::string>* warnings) {
+  Table table;
+  table.version = small_integer(root, "version");
+  if (table.version != kTableVersion)
+    throw Error("it has format version " + std::to_string(table.version) + ", this library reads version " +
+                std::to_string(kTableVersion) + "; tune again or use the library that wrote it");
+  table.provenance = text_of(root, "provenance");
+  if (table.provenance != "measured" && table.provenance != "modelled")
+    wrong("provenance", field(root, "provenance"), "\"measured\" or \"modelled\"");
+  table.device = read_device(field(root, "device"), table.provenance == "modelled");
+  table.environment = read_words(root, "environment");
+  table.method = read_words(root, "method");
+  read_entries(root, "portfolio", read_kernel, table, table.portfolio, warnings);
+  read_entries(root, "points", read_point, table, table.points, warnings);
+  return table;
+}
+
+}  // namespace
+
+Result<Table> parse_table(const std::string& text, std::vector<std::string>* warnings) {
+  if (text.empty()) return Failure{"the file is empty"};
+  if (text.compare(0, 3, "\xEF\xBB\xBF") == 0)
+    return Failure{"line 1, column 1: the file starts with a byte order mark; save it as plain UTF-8"};
+  try {
+    return read_table(json::parse(quote_nonfinite(text)), warnings);
+  } catch (const json::exception& error) {
+    return Failure{without_tag(error.what())};
+  } catch (const Error& error) {
+    return Failure{error.what()};
+  }
+}
+
+}  // namespace gemm

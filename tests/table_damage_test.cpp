@@ -1,0 +1,168 @@
+// Damaged tables: what is unreadable as a whole fails with a position; an entry that cannot be used is left out with one
+// warning and the rest is used.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "dispatch_cases.h"
+
+namespace gemm::test {
+namespace {
+
+std::string sample_text() {
+  static const std::string text =
+      to_json(table_of(default_emulator_options().info, {emulated_configs().front(), 1, Reduction::ticket},
+                       {packed_problem(16, 16, 16), packed_problem(64, 64, 64)}));
+  return text;
+}
+
+// The sample with the last `from` replaced: the last kernel is the only one, the last point is 64x64x64.
+std::string damaged(const std::string& from, const std::string& to) {
+  std::string text = sample_text();
+  const size_t at = text.rfind(from);
+  if (at == std::string::npos) throw Error("the sample has no " + from);
+  return text.replace(at, from.size(), to);
+}
+
+TEST(TableDamage, UnparsableTextFailsWithItsPosition) {
+  const std::string whole = sample_text();
+  const struct {
+    std::string text, message;
+  } cases[] = {
+      {"", "empty"},
+      {"{\"a\":1,}", "line 1, column 8"},
+      {"\xEF\xBB\xBF" + whole, "line 1, column 1"},
+      {whole + "}", "line"},
+      {whole.substr(0, whole.size() / 2), "line"},
+      {"\n\n  nonsense", "line 3"},
+      {std::string(100000, '['), "line 1"},
+      {std::string("\0\0\0\0", 4), "line 1"},
+      {"{\"version\": 1e999}", "1e999"},
+      {"\"\xff\xfe\"", "line 1"},
+      {"{}", "\"version\" is missing"},
+      {"[]", "must be an object"},
+      {"null", "must be an object"},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> warnings;
+    const Result<Table> table = parse_table(c.text, &warnings);
+    ASSERT_FALSE(table) << c.text.substr(0, 40);
+    EXPECT_NE(table.error().find(c.message), std::string::npos) << table.error();
+    EXPECT_TRUE(warnings.empty());
+  }
+}
+
+TEST(TableDamage, AHeadThatCannotBeUsedFailsByName) {
+  const struct {
+    std::string from, to, message;
+  } cases[] = {
+      {"\"version\": 1", "\"version\": 2", "version 2"},
+      {"\"version\": 1", "\"version\": \"1\"", "\"version\""},
+      {"\"modelled\"", "\"guessed\"", "\"provenance\""},
+      {"\"sm_count\": 132", "\"sm_count\": 0", "\"sm_count\""},
+      {"\"compute_capability\": 90", "\"compute_capability\": null", "\"compute_capability\""},
+      {"\"registers_per_sm\"", "\"registers\"", "\"registers_per_sm\" is missing"},
+      {"\"points\": [", "\"point\": [", "\"points\" is missing"},
+  };
+  for (const auto& c : cases) {
+    const Result<Table> table = parse_table(damaged(c.from, c.to), nullptr);
+    ASSERT_FALSE(table) << c.to;
+    EXPECT_NE(table.error().find(c.message), std::string::npos) << table.error();
+  }
+}
+
+TEST(TableDamage, APointThatCannotBeUsedIsLeftOutAlone) {
+  const std::string kernel = config_id(emulated_configs().front());
+  const struct {
+    std::string from, to, message;
+  } cases[] = {
+      {"\"time_us\": {\"median\": 10.0, \"p20\": 9.0, \"p80\": 11.0, \"n\": 20}", "\"time_us\": null", "null"},
+      {"\"median\": 10.0", "\"median\": NaN", "NaN"},
+      {"\"median\": 10.0", "\"median\": -Infinity", "Infinity"},
+      {"\"median\": 10.0", "\"median\": -1", "median"},
+      {"\"median\": 10.0", "\"median\": 0", "median"},
+      {"\"median\": 10.0", "\"median\": \"10\"", "median"},
+      {"\"n\": 20", "\"n\": 2.5", "\"n\""},
+      {"\"split_k\": 1", "\"split_k\": 0", "split_k"},
+      {"\"split_k\": 1", "\"split_k\": -1", "split_k"},
+      {"\"split_k\": 1", "\"split_k\": 100000", "split_k"},
+      {"\"split_k\": 1", "\"split_k\": 18446744073709551615", "split_k"},
+      {"\"kernel\": \"" + kernel, "\"kernel\": \"tile_of_nobody", "not in the portfolio"},
+      {"\"kernel\": \"" + kernel + "\"", "\"kernel\": 7", "\"kernel\""},
+      {"\"reduction\": \"ticket\"", "\"reduction\": \"atomic\"", "reduction"},
+      {"\"use\": \"kernel\"", "\"use\": \"magma\"", "use"},
+      {"\"ops\": \"NN\"", "\"ops\": \"NX\"", "ops"},
+      {"\"m\": 64", "\"m\": 0", "\"m\""},
+      {"\"m\": 64", "\"m\": 4294967296", "\"m\""},
+      {"\"m\": 64, \"n\": 64, \"k\": 64", "\"m\": 16, \"n\": 16, \"k\": 16", "twice"},
+      {"\"ties\": []", "\"ties\": [1]", "ties"},
+      {"\"ties\": []", "\"ties\": [], \"cublas_us\": null", "cublas_us"},
+      {"{\"problem\"", "7, {\"problem\"", "must be an object"},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> warnings;
+    const Result<Table> table = parse_table(damaged(c.from, c.to), &warnings);
+    ASSERT_TRUE(table) << c.to << ": " << table.error();
+    ASSERT_EQ(warnings.size(), 1u) << c.to;
+    EXPECT_NE(warnings[0].find(c.message), std::string::npos) << warnings[0];
+    EXPECT_NE(warnings[0].find("points[1]"), std::string::npos) << warnings[0];
+    EXPECT_TRUE(table->find_point(packed_problem(16, 16, 16))) << c.to;
+    EXPECT_EQ(table->points.size(), c.to[0] == '7' ? 2u : 1u) << c.to;
+  }
+}
+
+TEST(TableDamage, AKernelThatCannotRunIsLeftOutWithItsPoints) {
+  const struct {
+    std::string from, to, message;
+  } cases[] = {
+      {"\"BM\": 64, \"BN\": 64", "\"BM\": 7, \"BN\": 13", "cannot run"},
+      {"\"BM\": 64", "\"BM\": -64", "\"BM\""},
+      {"\"BM\": 64", "\"BM\": 1e9", "\"BM\""},
+      {"\"TM\": 4", "\"TM\": null", "\"TM\""},
+      {"\"order\": \"rows\"", "\"order\": \"columns\"", "its parameters are those of"},
+      {"\"load\": \"async_transpose\"", "\"load\": \"tma\"", "\"load\""},
+      {"\"family\": \"tile\"", "\"family\": \"naive\"", "\"family\""},
+      {"\"registers\": 100", "\"registers\": -1", "\"registers\""},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> warnings;
+    const Result<Table> table = parse_table(damaged(c.from, c.to), &warnings);
+    ASSERT_TRUE(table) << c.to << ": " << table.error();
+    EXPECT_TRUE(table->portfolio.empty());
+    EXPECT_TRUE(table->points.empty());
+    ASSERT_EQ(warnings.size(), 3u) << c.to;  // the kernel and each of its two points
+    EXPECT_NE(warnings[0].find(c.message), std::string::npos) << warnings[0];
+  }
+}
+
+TEST(TableDamage, NoDamagedByteCrashesOrInventsAnEntry) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = sample_text();
+    const size_t at = random() % text.size();
+    switch (random() % 3) {
+      case 0: text[at] = static_cast<char>(random() % 256); break;
+      case 1: text.erase(at, 1 + random() % 40); break;
+      default: text.insert(at, text.substr(random() % text.size(), 30));
+    }
+    const Result<Table> table = parse_table(text, nullptr);
+    if (!table) continue;
+    for (const TablePoint& point : table->points) {
+      EXPECT_TRUE(point.kernel.empty() ? point.use_cublas : table->find_kernel(point.kernel) != nullptr);
+      EXPECT_GT(point.problem.m, 0);
+      EXPECT_GE(point.split_k, 1);
+    }
+  }
+}
+
+TEST(TableDamage, FilesThatAreNoTablesAreNamed) {
+  const TemporaryFolder folder;
+  for (const std::string& path : {folder.path(), folder.file("missing.json"), std::string("/dev/zero")}) {
+    const Result<Table> table = load_table(path, nullptr);
+    ASSERT_FALSE(table) << path;
+    EXPECT_NE(table.error().find(path), std::string::npos) << table.error();
+  }
+}
+
+}  // namespace
+}  // namespace gemm::test

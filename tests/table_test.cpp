@@ -1,0 +1,180 @@
+// The table: writing, reading back, finding, matching a device, saving.
+#include "dispatch/table.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "dispatch_cases.h"
+
+namespace gemm::test {
+namespace {
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+Table sample() {
+  const std::vector<KernelConfig>& configs = emulated_configs();
+  Table table = table_of(default_emulator_options().info, {configs[1], 4, Reduction::kernel},
+                         {packed_problem(64, 64, 64, Op::T, Op::N, 3), packed_problem(8, 4096, 512, Op::N, Op::T)});
+  table.portfolio.push_back(portfolio_kernel(configs[0]));
+  table.environment = {{"driver", "none"}, {"command", "gemm-tune \"a\" \n\\"}};
+  table.method = {{"statistic", "median"}};
+  TablePoint none;
+  none.problem = packed_problem(5, 5, 5);
+  none.use_cublas = true;
+  none.cublas_us = 3.25;
+  table.points.push_back(none);
+  table.points[0].use_cublas = true;
+  table.points[0].cublas_us = 9.5;
+  table.points[0].cublaslt_best_us = 9.25;
+  table.points[0].max_scaled_error = 0.0123456;
+  table.points[0].ties = {"b", "a"};
+  return table;
+}
+
+TEST(Table, ReadsBackWhatItWrites) {
+  const Table table = sample();
+  std::vector<std::string> warnings;
+  const Table back = parse_table(to_json(table), &warnings).value_or_throw();
+  EXPECT_TRUE(warnings.empty()) << warnings[0];
+  EXPECT_EQ(to_json(back), to_json(table));
+  EXPECT_EQ(back.device.name, table.device.name);
+  EXPECT_TRUE(back.device.emulated);
+  EXPECT_EQ(back.device.memory_bytes, table.device.memory_bytes);
+  EXPECT_EQ(back.device.limits.shared_bytes_per_block, table.device.limits.shared_bytes_per_block);
+  EXPECT_EQ(back.environment, table.environment);
+  ASSERT_EQ(back.points.size(), 3u);
+  const TablePoint* point = back.find_point(packed_problem(64, 64, 64, Op::T, Op::N, 3));
+  ASSERT_TRUE(point);
+  EXPECT_TRUE(point->use_cublas);
+  EXPECT_EQ(point->kernel, table.points[0].kernel);
+  EXPECT_EQ(point->split_k, 4);
+  EXPECT_EQ(point->reduction, Reduction::kernel);
+  EXPECT_EQ(point->time_us.n, 20);
+  EXPECT_EQ(point->cublas_us, 9.5);
+  EXPECT_EQ(point->cublaslt_best_us, 9.25);
+  EXPECT_EQ(point->max_scaled_error, 0.01235);
+  EXPECT_EQ(point->ties, table.points[0].ties);
+  const TablePoint* none = back.find_point(packed_problem(5, 5, 5));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->kernel, "");
+  EXPECT_FALSE(none->cublaslt_best_us);
+  const PortfolioKernel* kernel = back.find_kernel(table.points[0].kernel);
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(kernel->config, emulated_configs()[1]);
+}
+
+TEST(Table, OrderDoesNotDependOnTheOrderOfTuning) {
+  Table reversed = sample();
+  std::reverse(reversed.points.begin(), reversed.points.end());
+  std::reverse(reversed.portfolio.begin(), reversed.portfolio.end());
+  EXPECT_EQ(to_json(reversed), to_json(sample()));
+}
+
+TEST(Table, HasOneLineForEachKernelAndPoint) {
+  std::istringstream text(to_json(sample()));
+  int kernels = 0, points = 0;
+  for (std::string line; std::getline(text, line);) {
+    kernels += line.rfind("    {\"id\": ", 0) == 0 && line.find("\"threads\"") != std::string::npos;
+    points += line.rfind("    {\"problem\": {\"m\": ", 0) == 0 && line.find("\"ties\"") != std::string::npos;
+  }
+  EXPECT_EQ(kernels, 2);
+  EXPECT_EQ(points, 3);
+}
+
+TEST(Table, FindsTheSameSizesOpsAndBatchWhateverTheLeadingDimensions) {
+  const Table table = sample();
+  EXPECT_TRUE(table.find_point(with_ld(packed_problem(8, 4096, 512, Op::N, Op::T), 100, 5000, 9)));
+  EXPECT_FALSE(table.find_point(packed_problem(8, 4096, 512, Op::N, Op::N)));
+  EXPECT_FALSE(table.find_point(packed_problem(8, 4096, 512, Op::N, Op::T, 2)));
+}
+
+TEST(Table, MatchesByCapabilitySizeAndMemory) {
+  const Table table = sample();
+  const DeviceInfo own = table.device;
+  const auto changed = [&](auto change) {
+    DeviceInfo device = own;
+    change(device);
+    return match(table, device);
+  };
+  EXPECT_EQ(match(table, own), TableMatch::exact);
+  EXPECT_EQ(changed([](DeviceInfo& d) { d.name = "the same chip under another name"; }), TableMatch::exact);
+  EXPECT_EQ(changed([](DeviceInfo& d) { d.memory_bytes += d.memory_bytes / 30; }), TableMatch::exact);
+  EXPECT_EQ(changed([](DeviceInfo& d) { d.memory_bytes += d.memory_bytes / 10; }), TableMatch::borrowed);
+  EXPECT_EQ(changed([](DeviceInfo& d) { d.sm_count = 16; }), TableMatch::borrowed);
+  EXPECT_EQ(changed([](DeviceInfo& d) { d.emulated = false; }), TableMatch::borrowed);
+  EXPECT_EQ(changed([](DeviceInfo& d) { d.limits.compute_capability = 100; }), TableMatch::borrowed);
+  EXPECT_EQ(changed([](DeviceInfo& d) { d.limits.compute_capability = 80; }), TableMatch::unusable);
+}
+
+TEST(Table, SavesAndReplacesAtomically) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("table.json");
+  ASSERT_TRUE(save_table(sample(), path));
+  Table other = sample();
+  other.points.pop_back();
+  ASSERT_TRUE(save_table(other, path));
+  EXPECT_EQ(read(path), to_json(other));
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a temporary file is left";
+}
+
+TEST(Table, FailedSaveNamesPathAndReason) {
+  const TemporaryFolder folder;
+  const Result<bool> missing = save_table(sample(), folder.file("no/such/folder/table.json"));
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().find("no/such/folder/table.json"), std::string::npos);
+  EXPECT_NE(missing.error().find("No such file or directory"), std::string::npos);
+  const Result<bool> onto_folder = save_table(sample(), folder.path());
+  ASSERT_FALSE(onto_folder);
+  EXPECT_NE(onto_folder.error().find("directory"), std::string::npos) << onto_folder.error();
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + ".tmp"));
+}
+
+TEST(Table, WithoutPermissionTheOldFileStays) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("table.json");
+  ASSERT_TRUE(save_table(sample(), path));
+  ASSERT_EQ(chmod(folder.path().c_str(), 0555), 0);
+  const uid_t user = geteuid();
+  const uid_t unprivileged = user == 0 ? 65534 : user;  // root may write everywhere, nobody may not
+  ASSERT_EQ(seteuid(unprivileged), 0);
+  const Result<bool> saved = save_table({}, path);
+  ASSERT_EQ(seteuid(user), 0);
+  ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().find("Permission denied"), std::string::npos) << saved.error();
+  EXPECT_EQ(read(path), to_json(sample()));
+}
+
+TEST(Table, WithoutSpaceTheOldFileStays) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("table.json");
+  ASSERT_TRUE(save_table(sample(), path));
+  // A limit on the file size cuts the write as a full disk does.
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{512, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Result<bool> saved = save_table(sample(), path);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().find(path), std::string::npos);
+  EXPECT_NE(saved.error().find("File too large"), std::string::npos) << saved.error();
+  EXPECT_EQ(read(path), to_json(sample()));
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a temporary file is left";
+}
+
+}  // namespace
+}  // namespace gemm::test
