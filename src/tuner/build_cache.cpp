@@ -1,0 +1,77 @@
+#include "tuner/build_cache.h"
+
+#include <chrono>
+
+namespace gemm {
+
+BuildCache::BuildCache(std::unique_ptr<Device> device, int threads) : device_(std::move(device)) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { build_in_background(); });
+}
+
+BuildCache::~BuildCache() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  entries_.clear();  // kernels before the device that they were loaded on
+}
+
+void BuildCache::prefetch(const KernelSpec& spec) {
+  if (threads_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  const auto [place, is_new] = entries_.try_emplace(spec.name);
+  if (!is_new) return;
+  place->second.spec = spec;
+  queue_.push_back(&place->second);
+  changed_.notify_all();
+}
+
+double BuildCache::build_ms(const KernelSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  const auto place = entries_.find(spec.name);
+  return place == entries_.end() ? 0 : place->second.ms;
+}
+
+Result<std::shared_ptr<Kernel>> BuildCache::build(const KernelSpec& spec) {
+  std::unique_lock lock(mutex_);
+  Entry& entry = entries_.try_emplace(spec.name).first->second;
+  if (entry.state == Entry::State::queued) {  // not under way yet: no need to wait for a background thread
+    entry.spec = spec;
+    build_entry(entry, lock);
+  }
+  changed_.wait(lock, [&] { return entry.state == Entry::State::done; });
+  return *entry.result;
+}
+
+void BuildCache::build_entry(Entry& entry, std::unique_lock<std::mutex>& lock) {
+  entry.state = Entry::State::building;
+  lock.unlock();
+  const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<Result<std::shared_ptr<Kernel>>> result;
+  try {
+    result = std::make_shared<Result<std::shared_ptr<Kernel>>>(device_->build(entry.spec));
+  } catch (const std::exception& error) {
+    result = std::make_shared<Result<std::shared_ptr<Kernel>>>(Failure{error.what()});
+  }
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  lock.lock();
+  entry.result = std::move(result);
+  entry.ms = elapsed.count();
+  entry.state = Entry::State::done;
+  changed_.notify_all();
+}
+
+void BuildCache::build_in_background() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (stopping_) return;
+    Entry* entry = queue_.front();
+    queue_.pop_front();
+    if (entry->state == Entry::State::queued) build_entry(*entry, lock);
+  }
+}
+
+}  // namespace gemm

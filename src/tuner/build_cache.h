@@ -1,0 +1,69 @@
+// A device that remembers what it has built, and builds ahead in the background.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/device.h"
+
+namespace gemm {
+
+class BuildCache : public Device {
+ public:
+  // Builds with `threads` threads in the background; 0 builds only when asked for.
+  BuildCache(std::unique_ptr<Device> device, int threads);
+  ~BuildCache() override;
+
+  // Queues a build, so that a later build() of the same kernel finds it done or under way.
+  void prefetch(const KernelSpec& spec);
+
+  // Milliseconds that compiling and loading took; 0 for a kernel that was not built here.
+  double build_ms(const KernelSpec& spec);
+
+  const DeviceInfo& info() const override { return device_->info(); }
+  void with_current(const std::function<void()>& body) override { device_->with_current(body); }
+  Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override;
+  Result<Buffer> allocate(size_t bytes) override { return device_->allocate(bytes); }
+  int64_t free_bytes() const override { return device_->free_bytes(); }
+  void copy_to_device(void* device, const void* host, size_t bytes) override {
+    device_->copy_to_device(device, host, bytes);
+  }
+  void copy_to_host(void* host, const void* device, size_t bytes) override { device_->copy_to_host(host, device, bytes); }
+  void set_words(void* device, uint32_t word, size_t count, Stream stream) override {
+    device_->set_words(device, word, count, stream);
+  }
+  Result<bool> launch(const Kernel& kernel, Grid grid, int threads, int shared_bytes, const void* args, size_t args_bytes,
+                      Stream stream) override {
+    return device_->launch(kernel, grid, threads, shared_bytes, args, args_bytes, stream);
+  }
+  void synchronize(Stream stream) override { device_->synchronize(stream); }
+  std::vector<std::vector<double>> measure(const std::vector<Workload>& workloads, const MeasurePlan& plan) override {
+    return device_->measure(workloads, plan);
+  }
+
+ private:
+  struct Entry {
+    enum class State { queued, building, done } state = State::queued;
+    KernelSpec spec;
+    std::shared_ptr<Result<std::shared_ptr<Kernel>>> result;
+    double ms = 0;
+  };
+  void build_in_background();
+  void build_entry(Entry& entry, std::unique_lock<std::mutex>& lock);
+
+  std::unique_ptr<Device> device_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Entry> entries_;  // by kernel name
+  std::deque<Entry*> queue_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gemm

@@ -1,0 +1,61 @@
+// Which choices are worth compiling and timing for a problem: the model's best, spread so that its blind spots do not
+// remove the winner.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernels/device.h"
+#include "kernels/launch.h"
+
+namespace gemm {
+
+// Workspace that dispatch has by default; no choice may need more.
+inline constexpr int64_t kWorkspaceBytes = 32 << 20;
+
+class CandidateRanker {
+ public:
+  // `most` candidates per problem at most; slow problems get fewer. `proven` configurations, a part of `configs`, have won
+  // on other problems: they come first where the model does not rule them out.
+  CandidateRanker(DeviceInfo device, const std::vector<KernelConfig>& configs, const std::vector<KernelConfig>& proven,
+                  int most);
+
+  // Best first. Kernels that earlier problems already need are slightly preferred, because they are compiled anyway: the
+  // result depends on the order of the calls, and on nothing else.
+  std::vector<Choice> candidates(const Problem& problem);
+
+  // A configuration with the split of k that the model likes best; nothing where none can run.
+  struct PredictedChoice {
+    double us;
+    Choice choice;
+  };
+  std::optional<PredictedChoice> best_split(const KernelConfig& config, const Problem& problem) const;
+
+ private:
+  struct Base {
+    KernelConfig config;                 // without regard to order and acc_init, which the model does not see
+    std::vector<KernelConfig> siblings;  // the same with every order and acc_init, in the order of the space
+  };
+  struct Ranked {
+    const Base* base;
+    Choice choice;
+    double predicted_us;
+  };
+  std::vector<Ranked> ranked(const Problem& problem) const;
+  bool same_as_async(const Base& base, const Problem& problem) const;
+  std::vector<Choice> proven_choices(const Problem& problem, double best_us) const;
+
+  DeviceInfo device_;
+  int most_;
+  std::vector<Base> bases_;
+  std::vector<KernelConfig> proven_;
+  std::set<std::string> async_ids_;  // bases with load path async
+  std::set<std::string> chosen_;     // kernels that earlier problems need
+};
+
+// Choices that run the same compiled kernel with a nearby split of k or the other reduction.
+std::vector<Choice> split_neighbours(const Choice& choice, const Problem& problem, const DeviceLimits& limits);
+
+}  // namespace gemm

@@ -1,0 +1,96 @@
+#include "tuner/point_tuner.h"
+
+#include <algorithm>
+
+#include "tuner/points.h"
+#include "tuner/statistics.h"
+
+namespace gemm {
+namespace {
+
+constexpr size_t kSplitParents = 4;         // the best of the screen whose neighbours are tried
+constexpr size_t kNeighboursPerParent = 4;  // splits and reductions of each
+constexpr size_t kMostRefined = 12;
+constexpr size_t kFinalists = 5;
+
+void add_new(std::vector<Choice>& choices, const std::vector<Choice>& more, size_t most) {
+  for (size_t i = 0; i < std::min(most, more.size()); ++i)
+    if (std::find(choices.begin(), choices.end(), more[i]) == choices.end()) choices.push_back(more[i]);
+}
+
+}  // namespace
+
+PointTuner::PointTuner(WorkerSession& session, TrialLog& log, Progress& progress, DeviceLimits limits,
+                       std::function<bool()> stop)
+    : session_(session), log_(log), progress_(progress), limits_(limits), stop_(std::move(stop)) {}
+
+// Right choices by median time, as far as the stage was measured.
+std::vector<Choice> PointTuner::best_of(const Problem& problem, Stage stage, const std::vector<Choice>& among,
+                                        size_t most) const {
+  std::vector<std::pair<double, Choice>> timed;
+  const Evidence& evidence = log_.evidence(problem);
+  for (const Choice& choice : among) {
+    const Trial* trial = evidence.find(choice, stage);
+    if (trial != nullptr && trial->outcome.correct()) timed.emplace_back(summarise(trial->outcome.times_us).median, choice);
+  }
+  std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Choice> best;
+  for (size_t i = 0; i < std::min(most, timed.size()); ++i) best.push_back(timed[i].second);
+  return best;
+}
+
+// True when the stage is complete, by now or by an earlier run.
+bool PointTuner::run_stage(const Problem& problem, const std::vector<Choice>& choices, Stage stage) {
+  if (stop_()) return false;
+  std::vector<Choice> missing;
+  for (const Choice& choice : choices)
+    if (log_.evidence(problem).find(choice, stage) == nullptr) missing.push_back(choice);
+  // Finalists and baselines are only comparable when they were measured together.
+  if (stage == Stage::finals) missing = choices;
+  if (missing.empty() && stage != Stage::finals) return true;
+
+  size_t done = 0;
+  const StageResult result = session_.run(problem, missing, stage, [&](const Choice& choice, const Outcome& outcome) {
+    log_.add({utc_timestamp(), problem, choice, stage, outcome});
+    if (!outcome.correct()) progress_.failed();
+    progress_.stage(to_string(stage), ++done, missing.size());
+  });
+  if (result.interrupted) return false;
+  if (!result.skipped.empty()) {
+    progress_.message("skipped " + to_string(problem) + ": " + result.skipped);
+    log_.finish(problem, result.skipped);
+    return false;
+  }
+  if (stage == Stage::finals) log_.add_baselines(problem, result.baselines);
+  return true;
+}
+
+bool PointTuner::tune(const Problem& problem, const std::vector<Choice>& candidates) {
+  progress_.point(to_string(problem));
+  std::vector<Choice> screened = candidates;
+  if (!run_stage(problem, screened, Stage::screen)) return log_.evidence(problem).finished;
+  for (const Choice& parent : best_of(problem, Stage::screen, candidates, kSplitParents))
+    add_new(screened, split_neighbours(parent, problem, limits_), kNeighboursPerParent);
+  if (!run_stage(problem, screened, Stage::screen)) return log_.evidence(problem).finished;
+
+  const size_t third = std::clamp<size_t>(screened.size() / 3, kFinalists, kMostRefined);
+  const std::vector<Choice> refined = best_of(problem, Stage::screen, screened, third);
+  if (!refined.empty() && !run_stage(problem, refined, Stage::refine)) return log_.evidence(problem).finished;
+
+  if (!run_stage(problem, best_of(problem, Stage::refine, refined, kFinalists), Stage::finals))
+    return log_.evidence(problem).finished;
+  const PointResult result = evaluate(log_.evidence(problem));
+  if (result.options.empty())
+    progress_.message("no kernel was right for " + to_string(problem) + "; see the trial log");
+  else
+    progress_.best(result.options.front().time_us.median, result.cublas_us.value_or(0));
+  log_.finish(problem, "");
+  return true;
+}
+
+bool PointTuner::measure_finally(const Problem& problem, const std::vector<Choice>& choices) {
+  progress_.point(to_string(problem));
+  return run_stage(problem, choices, Stage::finals);
+}
+
+}  // namespace gemm

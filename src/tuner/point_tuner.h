@@ -1,0 +1,36 @@
+// Tunes one problem: screens candidates, tries nearby splits of k, refines, and measures the finalists with the baselines.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tuner/candidates.h"
+#include "tuner/progress.h"
+#include "tuner/trial_log.h"
+#include "tuner/worker_session.h"
+
+namespace gemm {
+
+class PointTuner {
+ public:
+  // `stop` is asked between stages.
+  PointTuner(WorkerSession& session, TrialLog& log, Progress& progress, DeviceLimits limits, std::function<bool()> stop);
+
+  // False when it was interrupted or stopped before the point was finished. Trials that the log has are not repeated.
+  bool tune(const Problem& problem, const std::vector<Choice>& candidates);
+
+  // Measures these choices carefully, with the baselines; for portfolio kernels that were not finalists.
+  bool measure_finally(const Problem& problem, const std::vector<Choice>& choices);
+
+ private:
+  bool run_stage(const Problem& problem, const std::vector<Choice>& choices, Stage stage);
+  std::vector<Choice> best_of(const Problem& problem, Stage stage, const std::vector<Choice>& among, size_t most) const;
+
+  WorkerSession& session_;
+  TrialLog& log_;
+  Progress& progress_;
+  DeviceLimits limits_;
+  std::function<bool()> stop_;
+};
+
+}  // namespace gemm

@@ -1,0 +1,181 @@
+#include "tuner/problem_bench.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tuner/candidates.h"
+#include "tuner/cost_model.h"
+#include "tuner/statistics.h"
+
+namespace gemm {
+namespace {
+
+constexpr int kMostHeuristics = 16;
+
+int64_t set_bytes(const Problem& p) { return 4 * (p.extent_a() + p.extent_b() + p.extent_c()); }
+
+int sets_for(const Problem& p) {
+  const int64_t bytes = std::max<int64_t>(1, set_bytes(p));
+  return static_cast<int>(std::clamp<int64_t>((kRotationBytes + bytes - 1) / bytes, 2, kMostSets));
+}
+
+}  // namespace
+
+int64_t bench_bytes(const Problem& problem) {
+  return sets_for(problem) * set_bytes(problem) + ReferenceProduct::bytes(problem) + GuardedOutput::bytes(problem);
+}
+
+MeasurePlan plan_for(double expected_us, double budget_us, int least_rounds, int most_rounds) {
+  MeasurePlan plan;
+  plan.rounds = std::clamp(static_cast<int>(budget_us / std::max(1.0, expected_us)), least_rounds, most_rounds);
+  plan.min_sample_us = budget_us / plan.rounds;
+  return plan;
+}
+
+Result<std::unique_ptr<BenchContext>> BenchContext::create(Device& device, TimeModel time_model) {
+  Result<std::unique_ptr<Verifier>> verifier = Verifier::create(device);
+  if (!verifier) return Failure{verifier.error()};
+  Result<LaunchScratch> scratch = LaunchScratch::create(device);
+  if (!scratch) return Failure{scratch.error()};
+  Baselines baselines = Baselines::open(device);
+  return std::unique_ptr<BenchContext>(new BenchContext{device, std::move(*verifier), *scratch, std::move(baselines),
+                                                        std::move(time_model), device.free_bytes() / 2});
+}
+
+Result<std::unique_ptr<ProblemBench>> ProblemBench::create(BenchContext& context, const Problem& problem) {
+  if (const std::string why = why_refused(problem); !why.empty()) return Failure{why};
+  if (problem.empty() || problem.k == 0) return Failure{to_string(problem) + " has nothing to multiply"};
+  const int64_t bytes = bench_bytes(problem);
+  if (bytes > context.memory_limit_bytes)
+    return Failure{to_string(problem) + " needs " + std::to_string(bytes >> 20) +
+                   " MiB of GPU memory to verify and time; the " + "limit is half of the free memory, " +
+                   std::to_string(context.memory_limit_bytes >> 20) + " MiB"};
+  std::unique_ptr<ProblemBench> bench(new ProblemBench(context, problem));
+  const Result<bool> allocated = bench->allocate();
+  if (!allocated) return Failure{to_string(problem) + ": " + allocated.error()};
+  return bench;
+}
+
+Result<bool> ProblemBench::allocate() {
+  unsigned seed = 1;
+  // The emulated device runs nothing when it is timed, so it reads one set only.
+  sets_.resize(context_.device.info().emulated ? 1 : static_cast<size_t>(sets_for(problem_)));
+  for (OperandSet& set : sets_) {
+    const std::pair<Buffer*, int64_t> wanted[] = {
+        {&set.a, problem_.extent_a()}, {&set.b, problem_.extent_b()}, {&set.c, problem_.extent_c()}};
+    for (const auto& [buffer, floats] : wanted) {
+      Result<Buffer> allocated = context_.device.allocate(static_cast<size_t>(floats) * 4);
+      if (!allocated) return Failure{allocated.error()};
+      *buffer = *allocated;
+      context_.verifier->fill_random(buffer->as<float>(), floats, seed++);
+    }
+  }
+  return true;
+}
+
+Operands ProblemBench::operands(int rotation) const {
+  const OperandSet& set = sets_[static_cast<size_t>(rotation) % sets_.size()];
+  return {set.a.as<float>(), set.b.as<float>(), set.c.as<float>(), 1, 0};
+}
+
+Result<TilePlan> ProblemBench::prepare(const Choice& choice) {
+  const std::string why = why_illegal(choice, problem_, context_.device.info().limits, kWorkspaceBytes);
+  if (!why.empty()) return Failure{why};
+  return build_plan(context_.device, choice, problem_, operands(0));
+}
+
+Result<bool> ProblemBench::make_reference() {
+  if (has_reference_) return true;
+  const Operands first = operands(0);
+  Result<GuardedOutput> output = context_.verifier->output(problem_);
+  if (!output) return Failure{output.error()};
+  Result<ReferenceProduct> reference = context_.verifier->reference(problem_, first.a, first.b);
+  if (!reference) return Failure{reference.error()};
+  context_.device.synchronize(nullptr);
+  output_ = *output;
+  reference_ = *reference;
+  has_reference_ = true;
+  return true;
+}
+
+Verdict ProblemBench::verify(const TilePlan& plan) {
+  make_reference().value_or_throw();
+  const Operands first = operands(0);
+  return context_.verifier->check(plan, problem_, first.a, first.b, reference_, output_, context_.scratch);
+}
+
+Workload ProblemBench::workload(const TilePlan& plan) const {
+  Workload work = workload(to_string(plan.choice), [this, plan](const Operands& operands, Stream stream) {
+    return launch_plan(context_.device, plan, problem_, operands, context_.scratch.workspace.as<float>(),
+                       context_.scratch.tickets.as<unsigned>(), stream);
+  });
+  if (context_.time_model) work.modelled_us = context_.time_model(plan.choice, problem_);
+  return work;
+}
+
+Workload ProblemBench::workload(const std::string& label,
+                                std::function<Result<bool>(const Operands&, Stream)> enqueue) const {
+  Workload work;
+  work.label = label + " on " + to_string(problem_);
+  work.enqueue = [this, enqueue = std::move(enqueue), text = work.label](Stream stream, int rotation) {
+    const Result<bool> launched = enqueue(operands(rotation), stream);
+    if (!launched) throw Error(text + ": " + launched.error());
+  };
+  return work;
+}
+
+std::vector<double> ProblemBench::measure(const TilePlan& plan, const MeasurePlan& how) {
+  return context_.device.measure({workload(plan)}, how).front();
+}
+
+// Times each heuristic quickly, once per problem.
+std::shared_ptr<CublasLt::Algorithm> ProblemBench::best_cublaslt(const MeasurePlan& how) {
+  if (cublaslt_searched_ || context_.baselines.cublaslt == nullptr) return cublaslt_best_;
+  cublaslt_searched_ = true;
+  std::vector<std::shared_ptr<CublasLt::Algorithm>> usable;
+  std::vector<Workload> workloads;
+  for (const auto& algorithm : context_.baselines.cublaslt->heuristics(problem_, kMostHeuristics)) {
+    if (!algorithm->enqueue(operands(0), nullptr)) continue;
+    usable.push_back(algorithm);
+    workloads.push_back(workload("cuBLASLt", [algorithm](const Operands& o, Stream s) { return algorithm->enqueue(o, s); }));
+  }
+  if (usable.empty()) return nullptr;
+  context_.device.synchronize(nullptr);
+  MeasurePlan quick = how;
+  quick.rounds = 3;
+  const std::vector<std::vector<double>> times = context_.device.measure(workloads, quick);
+  size_t best = 0;
+  for (size_t i = 1; i < times.size(); ++i)
+    if (summarise(times[i]).median < summarise(times[best]).median) best = i;
+  cublaslt_best_ = usable[best];
+  return cublaslt_best_;
+}
+
+Comparison ProblemBench::compare(const std::vector<Workload>& own, const MeasurePlan& how) {
+  std::vector<Workload> workloads = own;
+  Cublas* cublas = context_.baselines.cublas.get();
+  if (cublas != nullptr)
+    workloads.push_back(workload("cuBLAS", [this, cublas](const Operands& o, Stream s) {
+      return cublas->sgemm(problem_, o, s, context_.scratch.for_cublas());
+    }));
+  const std::shared_ptr<CublasLt::Algorithm> algorithm = best_cublaslt(how);
+  if (algorithm)
+    workloads.push_back(workload("cuBLASLt", [algorithm](const Operands& o, Stream s) { return algorithm->enqueue(o, s); }));
+  if (workloads.empty()) return {};
+
+  std::vector<std::vector<double>> times = context_.device.measure(workloads, how);
+  Comparison comparison;
+  if (algorithm) {
+    comparison.cublaslt_best = std::move(times.back());
+    comparison.cublaslt_algorithm = algorithm->name();
+    times.pop_back();
+  }
+  if (cublas != nullptr) {
+    comparison.cublas = std::move(times.back());
+    times.pop_back();
+  }
+  comparison.own = std::move(times);
+  return comparison;
+}
+
+}  // namespace gemm

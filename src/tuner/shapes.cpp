@@ -1,0 +1,200 @@
+#include "tuner/shapes.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+namespace gemm {
+namespace {
+
+constexpr int64_t kLargestLength = 2147483647;  // what cublasSgemm takes
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::vector<std::string> split_fields(const std::string& line) {
+  std::vector<std::string> fields(1);
+  for (char c : line) {
+    if (c == ',')
+      fields.emplace_back();
+    else
+      fields.back() += c;
+  }
+  for (std::string& field : fields) field = trimmed(field);
+  return fields;
+}
+
+// One file that is being read: knows where it is, so that every message says so.
+class ShapeReader {
+ public:
+  explicit ShapeReader(std::string path) : path_(std::move(path)) {}
+
+  Result<std::vector<Shape>> read() {
+    std::ifstream file(path_);
+    if (!file) return Failure{"cannot read the shapes file '" + path_ + "': " + std::strerror(errno)};
+    std::vector<Shape> shapes;
+    for (std::string line; std::getline(file, line);) {
+      ++line_number_;
+      if (line_number_ == 1 && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
+      if (trimmed(line).empty() || trimmed(line)[0] == '#') continue;
+      try {
+        if (columns_.empty())
+          read_header(split_fields(line));
+        else
+          shapes.push_back(read_shape(split_fields(line)));
+      } catch (const Error& error) {
+        return Failure{error.what()};
+      }
+    }
+    if (file.bad()) return Failure{"cannot read the shapes file '" + path_ + "': " + std::strerror(errno)};
+    if (columns_.empty()) return Failure{path_ + ": empty; the first line must name the columns, e.g. m,n,k,transa,transb"};
+    if (shapes.empty()) return Failure{path_ + ": no shapes after the header line"};
+    return shapes;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(path_ + ", line " + std::to_string(line_number_) + ": " + what);
+  }
+
+  void read_header(const std::vector<std::string>& fields) {
+    static const std::vector<std::string> known = {"class", "m", "n", "k", "transa", "transb", "batch", "source"};
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (std::find(known.begin(), known.end(), fields[i]) == known.end())
+        fail("unknown column '" + fields[i] + "'; the columns are class,m,n,k,transa,transb,batch,source");
+      if (!columns_.emplace(fields[i], i).second) fail("column '" + fields[i] + "' appears twice");
+    }
+    for (const char* required : {"m", "n", "k", "transa", "transb"})
+      if (columns_.count(required) == 0) fail(std::string("the header has no column '") + required + "'");
+  }
+
+  Shape read_shape(const std::vector<std::string>& fields) const {
+    if (fields.size() != columns_.size())
+      fail(std::to_string(fields.size()) + " fields, but the header names " + std::to_string(columns_.size()) + " columns");
+    Shape shape;
+    if (const auto column = columns_.find("class"); column != columns_.end()) shape.shape_class = fields[column->second];
+    shape.problem = packed_problem(number(fields, "m"), number(fields, "n"), number(fields, "k"), op(fields, "transa"),
+                                   op(fields, "transb"), columns_.count("batch") != 0 ? number(fields, "batch") : 1);
+    return shape;
+  }
+
+  int64_t number(const std::vector<std::string>& fields, const std::string& column) const {
+    const std::string& text = fields[columns_.at(column)];
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > kLargestLength)
+      fail("column '" + column + "' is '" + text + "', but must be a whole number from 1 to " +
+           std::to_string(kLargestLength));
+    return value;
+  }
+
+  Op op(const std::vector<std::string>& fields, const std::string& column) const {
+    const std::string& text = fields[columns_.at(column)];
+    Op value = Op::N;
+    if (text.size() != 1 || !op_from_char(text[0], value))
+      fail("column '" + column + "' is '" + text + "', but must be N or T");
+    return value;
+  }
+
+  std::string path_;
+  int line_number_ = 0;
+  std::map<std::string, size_t> columns_;  // name -> place
+};
+
+// Collects shapes with little to write for each.
+struct ShapeList {
+  std::vector<Shape> shapes;
+  void add(const char* shape_class, int64_t m, int64_t n, int64_t k, const char* ops, int64_t batch = 1) {
+    Op a = Op::N, b = Op::N;
+    op_from_char(ops[0], a);
+    op_from_char(ops[1], b);
+    shapes.push_back({shape_class, packed_problem(m, n, k, a, b, batch)});
+  }
+};
+
+void add_skinny(ShapeList& list) {
+  // Weights times a few vectors, as both operands are stored in practice: TN and NN for a small n, NN and NT for a small m.
+  for (int64_t length : {1024, 2048, 5120, 8192})
+    for (int64_t small : {1, 4, 8, 16, 32, 64, 128}) list.add("skinny", length, small, length, "TN");
+  for (int64_t length : {2048, 5120})
+    for (int64_t small : {1, 4, 16, 64, 128}) list.add("skinny", length, small, length, "NN");
+  for (int64_t small : {1, 4, 16, 64, 128}) list.add("skinny", small, 4096, 4096, "NN");
+  for (int64_t small : {8, 32, 128}) list.add("skinny", small, 2048, 2048, "NT");
+  for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 11008, small, 4096, "TN");
+  for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 4096, small, 11008, "TN");
+}
+
+void add_squares(ShapeList& list) {
+  for (int64_t length : {64, 96, 128, 256, 320, 512, 640, 896, 1024, 1280, 1792, 2048, 2560, 3584, 4096, 5120, 8192})
+    list.add("square", length, length, length, "NN");
+  for (int64_t length : {128, 256, 512, 1024, 2048, 4096})
+    for (const char* ops : {"NT", "TN"}) list.add("square", length, length, length, ops);
+  for (int64_t length : {256, 1024, 2048}) list.add("square", length, length, length, "TT");
+  for (int64_t length : {65, 255, 511, 1023, 1537, 3001}) list.add("square_odd", length, length, length, "NN");
+  for (int64_t length : {511, 1537})
+    for (const char* ops : {"NT", "TN"}) list.add("square_odd", length, length, length, ops);
+}
+
+void add_deep_and_shallow(ShapeList& list) {
+  for (int64_t length : {16, 32, 64, 128, 256, 512})
+    for (int64_t depth : {8192, 65536})
+      for (const char* ops : {"NN", "NT"}) list.add("deepk", length, length, depth, ops);
+  for (int64_t length : {32, 128}) list.add("deepk", length, length, 32768, "TN");
+  list.add("deepk", 1024, 16, 131072, "NN");
+  for (int64_t depth : {8, 16, 32, 64, 128, 256})
+    for (int64_t length : {1024, 4096}) list.add("shallowk", length, length, depth, depth % 3 == 2 ? "NN" : "NT");
+}
+
+void add_tall_rectangular_batched(ShapeList& list) {
+  for (int64_t small : {8, 32, 128}) list.add("tall", 200000, small, small, "NN");
+  for (int64_t small : {32, 128}) list.add("tall", 32768, small, 512, "TN");
+  list.add("tall", 64, 32768, 256, "NN");
+  for (int64_t tokens : {192, 256, 384, 512, 1024})
+    for (int64_t length : {768, 1024, 4096}) list.add("rect", length, tokens, length, "TN");
+  for (int64_t tokens : {256, 1024}) list.add("rect", 3072, tokens, 768, "NN");
+  for (int64_t tokens : {256, 1024}) list.add("rect", 1536, tokens, 3000, "NT");
+  for (int64_t length : {16, 32, 64, 128, 256}) list.add("batched", length, length, length, "NN", length <= 32 ? 2048 : 64);
+  list.add("batched", 256, 256, 64, "TN", 64);
+  list.add("batched", 64, 256, 256, "NN", 64);
+  list.add("batched", 1024, 1024, 64, "TN", 16);
+  list.add("batched", 64, 1, 64, "TN", 512);
+}
+
+}  // namespace
+
+Result<std::vector<Shape>> read_shapes(const std::string& path) { return ShapeReader(path).read(); }
+
+std::vector<Shape> default_shapes() {
+  ShapeList list;
+  add_squares(list);
+  add_skinny(list);
+  add_deep_and_shallow(list);
+  add_tall_rectangular_batched(list);
+  return without_repeats(list.shapes);
+}
+
+std::vector<Shape> emulated_shapes() {
+  ShapeList list;
+  list.add("square", 64, 64, 64, "NN");
+  list.add("square_odd", 33, 65, 17, "NT");
+  list.add("deepk", 16, 16, 512, "TN");
+  list.add("square_odd", 20, 12, 30, "TT");
+  list.add("batched", 24, 24, 24, "NN", 3);
+  return list.shapes;
+}
+
+std::vector<Shape> without_repeats(const std::vector<Shape>& shapes) {
+  std::vector<Shape> unique;
+  for (const Shape& shape : shapes)
+    if (std::none_of(unique.begin(), unique.end(), [&](const Shape& other) { return other.problem == shape.problem; }))
+      unique.push_back(shape);
+  return unique;
+}
+
+}  // namespace gemm

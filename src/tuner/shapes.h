@@ -1,0 +1,30 @@
+// The problems to tune or to measure: a CSV file, or the default grid.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/problem.h"
+#include "kernels/result.h"
+
+namespace gemm {
+
+struct Shape {
+  std::string shape_class;  // groups shapes in reports; may be empty
+  Problem problem;
+};
+
+// Reads a file with a header line that names the columns m,n,k,transa,transb and, where wanted, class, batch and source, in
+// any order. Failure: the reason with file, line and column.
+Result<std::vector<Shape>> read_shapes(const std::string& path);
+
+// The default grid for a GPU; docs/tuning.md describes it.
+std::vector<Shape> default_shapes();
+
+// The few tiny shapes that the emulated device is tuned for by default.
+std::vector<Shape> emulated_shapes();
+
+// `shapes` without repeated problems; the first of each stays.
+std::vector<Shape> without_repeats(const std::vector<Shape>& shapes);
+
+}  // namespace gemm

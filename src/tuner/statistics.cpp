@@ -1,0 +1,37 @@
+#include "tuner/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gemm {
+namespace {
+
+double quantile(const std::vector<double>& sorted, double fraction) {
+  const double at = fraction * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<size_t>(at);
+  const size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+}  // namespace
+
+TimeStats summarise(std::vector<double> samples_us) {
+  if (samples_us.empty()) return {};
+  std::sort(samples_us.begin(), samples_us.end());
+  return {quantile(samples_us, 0.5), quantile(samples_us, 0.2), quantile(samples_us, 0.8),
+          static_cast<int>(samples_us.size())};
+}
+
+bool plausible(const std::vector<double>& samples_us) {
+  return !samples_us.empty() &&
+         std::all_of(samples_us.begin(), samples_us.end(), [](double us) { return std::isfinite(us) && us > 0; });
+}
+
+double tie_margin(const TimeStats& best) {
+  if (best.n == 0 || best.median <= 0) return kTieMargin;
+  // For a normal distribution p80 - p20 is 1.68 standard deviations, and the median's standard error 1.25 / sqrt(n) of one.
+  const double standard_error = 1.25 * (best.p80 - best.p20) / 1.68 / std::sqrt(static_cast<double>(best.n));
+  return std::clamp(2 * standard_error / best.median, kTieMargin, 0.05);
+}
+
+}  // namespace gemm

@@ -1,0 +1,25 @@
+// The table, derived from the evidence in the trial log and from an older table of the same device.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dispatch/table.h"
+#include "tuner/points.h"
+
+namespace gemm {
+
+// The way of measuring; a change makes older logs unusable for resuming.
+inline constexpr const char* kMethodVersion = "1";
+
+// `environment` has what the worker reported; host, version, command and date are added.
+Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
+                 const std::string& command_line, const std::vector<PointResult>& points,
+                 const std::set<std::string>& portfolio);
+
+// New points, and those of the older table that were not tuned again.
+std::vector<PointResult> with_older_points(std::vector<PointResult> points, const Table& older);
+
+}  // namespace gemm

@@ -1,0 +1,277 @@
+#include "tuner/tuner.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <set>
+
+#include "dispatch/selector.h"
+#include "dispatch/table.h"
+#include "kernels/kernel_spec.h"
+#include "tuner/cost_model.h"
+#include "tuner/interrupt.h"
+#include "tuner/point_tuner.h"
+#include "tuner/portfolio.h"
+#include "tuner/table_builder.h"
+
+namespace gemm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kPrefetchedPoints = 6;   // whose kernels are compiled ahead
+constexpr size_t kNeighbours = 3;         // tuned problems whose winners are tried too
+constexpr double kTableSeconds = 30;      // between two writes of the table while tuning
+constexpr size_t kPortfolioTries = 3;     // portfolio kernels measured for a point whose own kernels are not in it
+constexpr double kCompileSeconds = 0.7;   // per kernel and core, for the estimate
+constexpr double kPointSeconds = 0.7;     // of measuring, for the estimate
+constexpr double kRunsPerCandidate = 12;  // of a slow kernel, for the estimate
+
+std::string device_identity(const DeviceInfo& device) {
+  return device.name + ", " + std::to_string(device.sm_count) + " SMs, " + std::to_string(device.memory_bytes >> 30) +
+         " GiB";
+}
+
+// "configs/nvidia-h200.json" -> "configs/nvidia-h200.jsonl".
+std::string log_path(const std::string& table_path) { return table_path + (table_path.ends_with(".json") ? "l" : ".jsonl"); }
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+// The table that is already there, which the new one adds to. Throws when there is a file that must not be replaced.
+Table older_table(const std::string& path, const DeviceInfo& device) {
+  if (!exists(path)) return {};
+  std::vector<std::string> warnings;
+  Result<Table> table = load_table(path, &warnings);
+  if (!table)
+    throw Error("'" + path + "' is there but is no table (" + table.error() +
+                "); move it away, or choose another name with -o");
+  if (match(*table, device) != TableMatch::exact)
+    throw Error("'" + path + "' is the table of " + device_identity(table->device) + ", not of " + device_identity(device) +
+                "; choose another name with -o");
+  for (const std::string& warning : warnings) std::fprintf(stderr, "%s: %s\n", path.c_str(), warning.c_str());
+  return std::move(*table);
+}
+
+// One run of the tuner, from a worker that answers to the table.
+class TuneRun {
+ public:
+  TuneRun(const TuneOptions& options, WorkerSession& session, const Reply& hello, std::string path, Table older,
+          TrialLog log, const std::vector<KernelConfig>& configs)
+      : options_(options),
+        session_(session),
+        device_(hello.device),
+        environment_(hello.environment),
+        path_(std::move(path)),
+        older_(std::move(older)),
+        log_(std::move(log)),
+        ranker_(device_, configs, options.space.extra, options.candidates) {
+    for (const Shape& shape : options.shapes) candidates_.push_back(ranker_.candidates(shape.problem));
+    session_.on_restart = [this] { prefetched_ = current_, prefetch(); };
+  }
+
+  int run() {
+    size_t left = 0;
+    for (const Shape& shape : options_.shapes) left += !log_.evidence(shape.problem).finished;
+    if (left < options_.shapes.size())
+      std::fprintf(stderr, "%zu of %zu shapes are done already (--fresh measures them again)\n",
+                   options_.shapes.size() - left, options_.shapes.size());
+    try {
+      Progress progress(options_.terminal, left);
+      PointTuner tuner(session_, log_, progress, device_.limits, [this] { return stopped(); });
+      tune_points(tuner, progress);
+      if (!stopped()) complete_portfolio(tuner);
+    } catch (const Error& error) {
+      std::fprintf(stderr, "error: %s\n", error.what());
+      failed_ = true;
+    }
+    if (!write_table()) return 1;
+    report();
+    if (interrupt_signal() != 0) return 128 + interrupt_signal();
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  bool stopped() const {
+    const double minutes = std::chrono::duration<double>(Clock::now() - start_).count() / 60;
+    return interrupt_signal() != 0 || (options_.budget_minutes > 0 && minutes >= options_.budget_minutes);
+  }
+
+  void tune_points(PointTuner& tuner, Progress& progress) {
+    Clock::time_point written = Clock::now();
+    for (current_ = 0; current_ < options_.shapes.size() && !stopped(); ++current_) {
+      const Problem& problem = options_.shapes[current_].problem;
+      if (log_.evidence(problem).finished) continue;
+      prefetch();
+      std::vector<Choice> candidates = candidates_[current_];
+      add_neighbours(problem, candidates);
+      if (!tuner.tune(problem, candidates)) return;
+      progress.point_done();
+      if (std::chrono::duration<double>(Clock::now() - written).count() < kTableSeconds) continue;
+      write_table();
+      written = Clock::now();
+    }
+  }
+
+  // Hands the kernels of the next unfinished points to the background compilers.
+  void prefetch() {
+    for (prefetched_ = std::max(prefetched_, current_);
+         prefetched_ < std::min(options_.shapes.size(), current_ + kPrefetchedPoints); ++prefetched_) {
+      const Problem& problem = options_.shapes[prefetched_].problem;
+      if (!log_.evidence(problem).finished) session_.prefetch(problem, candidates_[prefetched_]);
+    }
+  }
+
+  // Winners of the nearest tuned problems with the same ops, with the split that suits this problem.
+  void add_neighbours(const Problem& problem, std::vector<Choice>& candidates) const {
+    std::vector<std::pair<double, KernelConfig>> winners;
+    for (const auto& [name, evidence] : log_.evidence()) {
+      const Problem& other = evidence.problem;
+      if (!evidence.finished || other == problem || other.op_a != problem.op_a || other.op_b != problem.op_b) continue;
+      const PointResult result = evaluate(evidence);
+      if (!result.options.empty()) winners.emplace_back(distance(problem, other), result.options.front().choice.config);
+    }
+    std::stable_sort(winners.begin(), winners.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < std::min(kNeighbours, winners.size()); ++i)
+      if (const auto best = ranker_.best_split(winners[i].second, problem))
+        if (std::find(candidates.begin(), candidates.end(), best->choice) == candidates.end())
+          candidates.push_back(best->choice);
+  }
+
+  std::vector<PointResult> points() const {
+    std::vector<PointResult> results;
+    for (const auto& [name, evidence] : log_.evidence())
+      if (evidence.finished && evidence.skipped.empty()) results.push_back(evaluate(evidence));
+    return with_older_points(std::move(results), older_);
+  }
+
+  // Points that the portfolio serves with a kernel that was no finalist there get it measured.
+  void complete_portfolio(PointTuner& tuner) {
+    const std::vector<PointResult> results = points();
+    const std::set<std::string> portfolio = select_portfolio(results, kMostPortfolioKernels);
+    for (const PointResult& result : results) {
+      const PointOption* option = served_by(result, portfolio);
+      if (result.options.empty() || (option != nullptr && option->stage == Stage::finals)) continue;
+      std::vector<Choice> choices;
+      for (const PointOption& other : result.options)
+        if (portfolio.count(config_id(other.choice.config)) != 0 && choices.size() < kPortfolioTries)
+          choices.push_back(other.choice);
+      if (choices.empty()) choices = predicted_best(result.problem, portfolio);
+      if (!tuner.measure_finally(result.problem, choices)) return;
+    }
+  }
+
+  std::vector<Choice> predicted_best(const Problem& problem, const std::set<std::string>& portfolio) const {
+    std::vector<std::pair<double, Choice>> ranked;
+    for (const std::string& id : portfolio)
+      if (const auto choice = ranker_.best_split(config_from_id(id).value(), problem))
+        ranked.emplace_back(choice->us, choice->choice);
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Choice> best;
+    for (size_t i = 0; i < std::min(kPortfolioTries, ranked.size()); ++i) best.push_back(ranked[i].second);
+    return best;
+  }
+
+  bool write_table() {
+    const std::vector<PointResult> results = points();
+    table_ =
+        make_table(device_, environment_, options_.command_line, results, select_portfolio(results, kMostPortfolioKernels));
+    const Result<bool> saved = save_table(table_, path_);
+    if (!saved)
+      std::fprintf(stderr, "error: %s; the trial log has all results, run the same command again\n", saved.error().c_str());
+    return saved.ok();
+  }
+
+  void report() const {
+    size_t unfinished = 0;
+    for (const Shape& shape : options_.shapes) {
+      const auto known = log_.evidence().find(to_string(shape.problem));
+      unfinished += known == log_.evidence().end() || !known->second.finished;
+    }
+    size_t cublas = 0;
+    for (const TablePoint& point : table_.points) cublas += point.use_cublas;
+    std::fprintf(stderr, "%s: %zu points (%s), %zu kernels, cuBLAS is faster for %zu\n", path_.c_str(), table_.points.size(),
+                 table_.provenance.c_str(), table_.portfolio.size(), cublas);
+    if (unfinished > 0)
+      std::fprintf(stderr, "%zu shapes are not done yet; the same command goes on where this one stopped\n", unfinished);
+    if (session_.restarts() > 0) std::fprintf(stderr, "the worker was started again %d times\n", session_.restarts());
+  }
+
+  const TuneOptions& options_;
+  WorkerSession& session_;
+  DeviceInfo device_;
+  std::map<std::string, std::string> environment_;
+  std::string path_;
+  Table older_;
+  TrialLog log_;
+  CandidateRanker ranker_;
+  std::vector<std::vector<Choice>> candidates_;  // of each shape
+  size_t current_ = 0, prefetched_ = 0;
+  Clock::time_point start_ = Clock::now();
+  Table table_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+std::string default_table_path(const DeviceInfo& device) {
+  struct stat info {};
+  const bool has_configs = ::stat("configs", &info) == 0 && S_ISDIR(info.st_mode);
+  return (has_configs ? "configs/" : "") + device.slug() + ".json";
+}
+
+TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
+                     int cores) {
+  const std::vector<KernelConfig> configs = valid_configs(space, device.limits);
+  CandidateRanker ranker(device, configs, space.extra, candidates);
+  TunePlan plan;
+  plan.combinations = space.combinations();
+  plan.valid_configs = configs.size();
+  plan.shapes = shapes.size();
+  std::set<std::string> kernels;
+  double measuring_s = 0;
+  for (const Shape& shape : shapes) {
+    const std::vector<Choice> choices = ranker.candidates(shape.problem);
+    plan.candidates += choices.size();
+    for (const Choice& choice : choices) kernels.insert(tile_spec(variant_for(choice.config, shape.problem, {})).name);
+    measuring_s +=
+        kPointSeconds + kRunsPerCandidate * static_cast<double>(choices.size()) * 1.5e-6 * floor_us(device, shape.problem);
+  }
+  plan.kernels = kernels.size();
+  const double compiling_s = kCompileSeconds * static_cast<double>(plan.kernels) / std::max(1, cores - 1);
+  plan.minutes = std::max(measuring_s, compiling_s) / 60;
+  return plan;
+}
+
+int tune(const TuneOptions& options) {
+  record_interrupts();
+  try {
+    WorkerSession session(options.worker_command, options.timeout_s);
+    Result<Reply> hello = session.start();
+    if (!hello && interrupt_signal() != 0) return 128 + interrupt_signal();
+    const Reply worker = std::move(hello).value_or_throw();
+    const DeviceInfo& device = worker.device;
+    if (!worker.message.empty()) std::fprintf(stderr, "%s\n", worker.message.c_str());
+    const std::vector<KernelConfig> configs = valid_configs(options.space, device.limits);
+    if (configs.empty())
+      throw Error("every configuration of the search space is out on " + device.name + "; gemm-tune --list says why");
+    const std::string path = options.table_path.empty() ? default_table_path(device) : options.table_path;
+    Table older = older_table(path, device);
+    std::vector<std::string> messages;
+    TrialLog log =
+        TrialLog::open(log_path(path), {device_identity(device), hash_of(configs), kernel_source_hash(), kMethodVersion},
+                       options.fresh, &messages)
+            .value_or_throw();
+    for (const std::string& message : messages) std::fprintf(stderr, "%s\n", message.c_str());
+    std::fprintf(stderr, "tuning %zu shapes on %s with %zu configurations; table %s, trial log %s\n", options.shapes.size(),
+                 device_identity(device).c_str(), configs.size(), path.c_str(), log_path(path).c_str());
+    return TuneRun(options, session, worker, path, std::move(older), std::move(log), configs).run();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace gemm

@@ -1,0 +1,291 @@
+#include "tuner/worker.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "kernels/kernel_spec.h"
+#include "kernels/nvrtc_compiler.h"
+#include "tuner/build_cache.h"
+#include "tuner/cost_model.h"
+#include "tuner/protocol.h"
+#include "tuner/statistics.h"
+
+namespace gemm {
+namespace {
+
+constexpr int kDeviceFailed = 3;
+constexpr int kMostSpillBytes = 64;  // per thread; a few spilled registers were harmless, more never won
+
+// The device failed while a candidate ran: the context may be broken.
+struct DeviceFailed {};
+
+// Lines in and out of a socket.
+class LineSocket {
+ public:
+  explicit LineSocket(int fd) : fd_(fd) {}
+
+  bool read_line(std::string& line) {
+    while (true) {
+      if (const size_t end = received_.find('\n'); end != std::string::npos) {
+        line = received_.substr(0, end);
+        received_.erase(0, end + 1);
+        return true;
+      }
+      char buffer[65536];
+      const ssize_t count = read(fd_, buffer, sizeof buffer);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      received_.append(buffer, static_cast<size_t>(count));
+    }
+  }
+
+  void write_line(const std::string& line) {
+    const std::string text = line + "\n";
+    for (size_t sent = 0; sent < text.size();) {
+      const ssize_t count = send(fd_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) std::_Exit(0);  // the coordinator is gone, and with it the reason to go on
+      sent += static_cast<size_t>(count);
+    }
+  }
+
+ private:
+  int fd_;
+  std::string received_;
+};
+
+Outcome invalid(Invalidity invalidity, const std::string& reason) {
+  Outcome outcome;
+  outcome.invalidity = invalidity;
+  outcome.reason = reason;
+  return outcome;
+}
+
+// Why a compiled kernel is not worth running, or an empty string.
+std::string why_filtered(const Kernel::Resources& resources, const KernelConfig& config, const DeviceLimits& limits) {
+  if (resources.spill_bytes > kMostSpillBytes)
+    return "spills " + std::to_string(resources.spill_bytes) + " bytes per thread";
+  if (resources.registers * config.threads() > limits.registers_per_sm)
+    return "needs " + std::to_string(resources.registers) + " registers in each of " + std::to_string(config.threads()) +
+           " threads";
+  return {};
+}
+
+MeasurePlan plan_of(Stage stage, double expected_us) {
+  switch (stage) {
+    case Stage::screen: return plan_for(expected_us, 600, 2, 3);
+    case Stage::refine: return plan_for(expected_us, 4'000, 3, 7);
+    default: return plan_for(expected_us, 40'000, 5, 21);
+  }
+}
+
+class Worker {
+ public:
+  Worker(LineSocket& socket, BuildCache& device, BenchContext& context)
+      : socket_(socket), device_(device), context_(context) {}
+
+  void serve() {
+    std::string line;
+    while (socket_.read_line(line)) {
+      const std::optional<Request> request = request_from_line(line);
+      if (!request) throw Error("the worker got a line that it does not understand: " + line);
+      if (request->kind == Request::Kind::prepare)
+        prepare(*request);
+      else
+        run(*request);
+    }
+  }
+
+ private:
+  void prepare(const Request& request) {
+    for (const Choice& choice : request.choices)
+      device_.prefetch(tile_spec(variant_for(choice.config, request.problem, {})));
+  }
+
+  void run(const Request& request) {
+    if (!set_up(request.problem)) return;
+    if (request.stage == Stage::finals)
+      run_finals(request);
+    else
+      for (size_t i = 0; i < request.choices.size(); ++i) {
+        Outcome outcome;
+        if (const std::optional<TilePlan> plan = verified(static_cast<int>(i), request.choices[i], outcome))
+          time_alone(static_cast<int>(i), *plan, request.stage, outcome);
+        finished(static_cast<int>(i), outcome);
+      }
+    reply(Reply::Kind::done);
+  }
+
+  bool set_up(const Problem& problem) {
+    if (bench_ && bench_->problem() == problem) return true;
+    begun(-1, Phase::setup);
+    bench_.reset();  // frees its memory first
+    Result<std::unique_ptr<ProblemBench>> bench = ProblemBench::create(context_, problem);
+    std::string why = bench ? "" : bench.error();
+    if (bench) {
+      const Result<bool> reference = (*bench)->make_reference();
+      if (!reference) why = reference.error();
+    }
+    if (!why.empty()) {
+      Reply skipped{Reply::Kind::skipped};
+      skipped.message = why;
+      socket_.write_line(to_line(skipped));
+      reply(Reply::Kind::done);
+      return false;
+    }
+    bench_ = std::move(*bench);
+    return true;
+  }
+
+  // Builds, filters and verifies. Nothing when the candidate is out, with the reason in `outcome`.
+  std::optional<TilePlan> verified(int index, const Choice& choice, Outcome& outcome) {
+    begun(index, Phase::build);
+    const Result<TilePlan> plan = bench_->prepare(choice);
+    if (!plan) {
+      outcome = invalid(Invalidity::compile, plan.error());
+      return std::nullopt;
+    }
+    outcome.compile_ms = device_.build_ms(tile_spec(plan->variant));
+    const Kernel::Resources resources = plan->tile->resources();
+    outcome.registers = resources.registers;
+    outcome.spill_bytes = resources.spill_bytes;
+    outcome.shared_bytes = plan->variant.shared_bytes() + resources.static_shared_bytes;
+    if (const std::string why = why_filtered(resources, choice.config, device_.info().limits); !why.empty()) {
+      outcome.invalidity = Invalidity::compile;
+      outcome.reason = why;
+      return std::nullopt;
+    }
+    begun(index, Phase::run);
+    try {
+      // The problem first: it says more about a kernel that cannot run at all.
+      Verdict verdict = bench_->verify(*plan);
+      outcome.max_scaled_error = verdict.max_scaled_error;
+      if (verdict.ok()) verdict = context_.verifier->check_edges(*plan, context_.scratch);
+      if (verdict.ok()) return *plan;
+      outcome.invalidity = verdict.launch_refused ? Invalidity::runtime : Invalidity::correctness;
+      outcome.reason = verdict.reason;
+    } catch (const Error& error) {
+      device_failed(index, error);
+    }
+    return std::nullopt;
+  }
+
+  void time_alone(int index, const TilePlan& plan, Stage stage, Outcome& outcome) {
+    try {
+      outcome.times_us = bench_->measure(plan, plan_of(stage, floor_us(device_.info(), bench_->problem())));
+    } catch (const Error& error) {
+      device_failed(index, error);
+    }
+    reject_implausible(outcome);
+  }
+
+  void run_finals(const Request& request) {
+    std::vector<Outcome> outcomes(request.choices.size());
+    std::vector<size_t> usable;
+    std::vector<Workload> workloads;
+    for (size_t i = 0; i < request.choices.size(); ++i) {
+      const std::optional<TilePlan> plan = verified(static_cast<int>(i), request.choices[i], outcomes[i]);
+      if (!plan) {
+        finished(static_cast<int>(i), outcomes[i]);
+        continue;
+      }
+      usable.push_back(i);
+      workloads.push_back(bench_->workload(*plan));
+    }
+    begun(-1, Phase::run);
+    Comparison comparison = bench_->compare(workloads, plan_of(Stage::finals, floor_us(device_.info(), bench_->problem())));
+    for (size_t i = 0; i < usable.size(); ++i) {
+      Outcome& outcome = outcomes[usable[i]];
+      outcome.times_us = std::move(comparison.own[i]);
+      reject_implausible(outcome);
+      finished(static_cast<int>(usable[i]), outcome);
+    }
+    Reply baselines{Reply::Kind::baselines};
+    baselines.baselines = {std::move(comparison.cublas), std::move(comparison.cublaslt_best), comparison.cublaslt_algorithm};
+    socket_.write_line(to_line(baselines));
+  }
+
+  static void reject_implausible(Outcome& outcome) {
+    if (plausible(outcome.times_us)) return;
+    outcome.times_us.clear();
+    outcome.invalidity = Invalidity::runtime;
+    outcome.reason = "a measured time was not a positive number";
+  }
+
+  [[noreturn]] void device_failed(int index, const Error& error) {
+    finished(index, invalid(Invalidity::runtime, error.what()));
+    throw DeviceFailed{};
+  }
+
+  void begun(int index, Phase phase) {
+    Reply message{Reply::Kind::begun};
+    message.index = index;
+    message.phase = phase;
+    socket_.write_line(to_line(message));
+  }
+
+  void finished(int index, const Outcome& outcome) {
+    Reply message{Reply::Kind::finished};
+    message.index = index;
+    message.outcome = outcome;
+    socket_.write_line(to_line(message));
+  }
+
+  void reply(Reply::Kind kind) { socket_.write_line(to_line(Reply{kind})); }
+
+  LineSocket& socket_;
+  BuildCache& device_;
+  BenchContext& context_;
+  std::unique_ptr<ProblemBench> bench_;
+};
+
+// Cores for compiling: all but the one that times.
+int compile_threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 32); }
+
+Reply hello(const Device& device, const BenchContext& context) {
+  Reply reply{Reply::Kind::hello};
+  reply.device = device.info();
+  reply.environment["nvrtc"] = device.info().emulated ? "none" : nvrtc_version();
+  reply.environment["cublas"] = context.baselines.cublas ? context.baselines.cublas->version() : "none";
+  if (!context.baselines.missing.empty()) reply.message = context.baselines.missing;
+  return reply;
+}
+
+void send_failure(LineSocket& socket, const std::string& message) {
+  Reply reply{Reply::Kind::failed};
+  reply.message = message;
+  socket.write_line(to_line(reply));
+}
+
+}  // namespace
+
+int run_worker(int fd, const DeviceFactory& open_device, const TimeModel& time_model) {
+  LineSocket socket(fd);
+  try {
+    Result<std::unique_ptr<Device>> opened = open_device();
+    if (!opened) {
+      send_failure(socket, opened.error());
+      return 1;
+    }
+    BuildCache device(std::move(*opened), compile_threads());
+    Result<std::unique_ptr<BenchContext>> context = BenchContext::create(device, time_model);
+    if (!context) {
+      send_failure(socket, context.error());
+      return 1;
+    }
+    socket.write_line(to_line(hello(device, **context)));
+    Worker(socket, device, **context).serve();
+    return 0;
+  } catch (const DeviceFailed&) {
+    std::_Exit(kDeviceFailed);  // destructors would use the broken device
+  } catch (const std::exception& error) {
+    send_failure(socket, error.what());
+    std::_Exit(kDeviceFailed);
+  }
+}
+
+}  // namespace gemm

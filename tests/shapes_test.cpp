@@ -1,0 +1,95 @@
+#include "tuner/shapes.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace gemm {
+namespace {
+
+class ShapesFile : public testing::Test {
+ protected:
+  std::string write(const std::string& text) {
+    const std::string path = testing::TempDir() + "shapes_test.csv";
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+};
+
+TEST_F(ShapesFile, ReadsAllColumns) {
+  const auto shapes =
+      read_shapes(write("class,m,n,k,transa,transb,batch,source\n"
+                        "skinny,4096,16,128,T,N,1,a decoder\n"
+                        "batched,64,32,16,n,c,96,attention\n"));
+  ASSERT_TRUE(shapes.ok()) << shapes.error();
+  ASSERT_EQ(shapes->size(), 2u);
+  EXPECT_EQ((*shapes)[0].shape_class, "skinny");
+  EXPECT_EQ((*shapes)[0].problem, packed_problem(4096, 16, 128, Op::T, Op::N));
+  EXPECT_EQ((*shapes)[1].problem, packed_problem(64, 32, 16, Op::N, Op::T, 96));
+}
+
+TEST_F(ShapesFile, ColumnsMayComeInAnyOrderAndSomeMayBeMissing) {
+  const auto shapes = read_shapes(write("\xEF\xBB\xBFtransb, k ,n,m,transa\r\n\r\n# a comment\r\nT,3,2,1,N\r\n"));
+  ASSERT_TRUE(shapes.ok()) << shapes.error();
+  ASSERT_EQ(shapes->size(), 1u);
+  EXPECT_EQ((*shapes)[0].problem, packed_problem(1, 2, 3, Op::N, Op::T));
+  EXPECT_EQ((*shapes)[0].shape_class, "");
+}
+
+TEST_F(ShapesFile, ErrorsNameLineAndColumn) {
+  const struct {
+    const char* text;
+    std::vector<std::string> expected;
+  } cases[] = {
+      {"", {"empty"}},
+      {"m,n,k,transa,transb\n", {"no shapes"}},
+      {"m,n,k,transa\n1,1,1,N\n", {"line 1", "transb"}},
+      {"m,n,k,transa,transb,depth\n", {"line 1", "depth"}},
+      {"m,m,n,k,transa,transb\n", {"line 1", "'m' appears twice"}},
+      {"m,n,k,transa,transb\n1,1,1,N,N\n1,x,1,N,N\n", {"line 3", "'n'", "'x'"}},
+      {"m,n,k,transa,transb\n0,1,1,N,N\n", {"line 2", "'m'", "'0'"}},
+      {"m,n,k,transa,transb\n1,1,-1,N,N\n", {"line 2", "'k'"}},
+      {"m,n,k,transa,transb\n1,1,99999999999,N,N\n", {"line 2", "'k'"}},
+      {"m,n,k,transa,transb\n1.5,1,1,N,N\n", {"line 2", "'m'"}},
+      {"m,n,k,transa,transb\n1,1,1,Q,N\n", {"line 2", "'transa'", "'Q'"}},
+      {"m,n,k,transa,transb\n1,1,1,N\n", {"line 2", "4 fields"}},
+      {"m,n,k,transa,transb,batch\n1,1,1,N,N,\n", {"line 2", "'batch'"}},
+  };
+  for (const auto& c : cases) {
+    const auto shapes = read_shapes(write(c.text));
+    ASSERT_FALSE(shapes.ok()) << c.text;
+    for (const std::string& part : c.expected) EXPECT_NE(shapes.error().find(part), std::string::npos) << shapes.error();
+    EXPECT_NE(shapes.error().find("shapes_test.csv"), std::string::npos) << shapes.error();
+  }
+  EXPECT_FALSE(read_shapes("/nowhere/at-all.csv").ok());
+  EXPECT_FALSE(read_shapes(testing::TempDir()).ok());
+}
+
+TEST(DefaultShapes, CoverEveryClassOnce) {
+  const std::vector<Shape> shapes = default_shapes();
+  EXPECT_GE(shapes.size(), 130u);
+  EXPECT_LE(shapes.size(), 200u);
+  EXPECT_EQ(without_repeats(shapes).size(), shapes.size());
+  std::set<std::string> classes, ops;
+  for (const Shape& shape : shapes) {
+    classes.insert(shape.shape_class);
+    ops.insert(ops_name(shape.problem.op_a, shape.problem.op_b));
+    EXPECT_EQ(why_refused(shape.problem), "") << shape.problem;
+  }
+  EXPECT_EQ(classes,
+            (std::set<std::string>{"batched", "deepk", "rect", "shallowk", "skinny", "square", "square_odd", "tall"}));
+  EXPECT_EQ(ops, (std::set<std::string>{"NN", "NT", "TN", "TT"}));
+}
+
+TEST(WithoutRepeats, KeepsTheFirst) {
+  const std::vector<Shape> shapes = {
+      {"a", packed_problem(1, 2, 3)}, {"b", packed_problem(1, 2, 4)}, {"c", packed_problem(1, 2, 3)}};
+  const std::vector<Shape> unique = without_repeats(shapes);
+  ASSERT_EQ(unique.size(), 2u);
+  EXPECT_EQ(unique[0].shape_class, "a");
+}
+
+}  // namespace
+}  // namespace gemm

@@ -1,0 +1,55 @@
+// gemm-inspect: what a table holds, and why a shape gets its kernel.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "tuner/inspect_report.h"
+
+namespace gemm {
+namespace {
+
+void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+Table load(const std::string& path) {
+  std::vector<std::string> warnings;
+  Table table = load_table(path, &warnings).value_or_throw();
+  for (const std::string& warning : warnings) std::fprintf(stderr, "gemm-inspect: warning: %s\n", warning.c_str());
+  return table;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Shows what a tuning table holds, or explains one shape.", "gemm-inspect");
+  std::string path, shape;
+  app.add_option("table", path, "table to read, for example configs/nvidia-h200.json")->required();
+  app.add_option("--shape", shape, "explain this problem: m,n,k[,ops[,batch]], for example 4096,16,4096,TN");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  Result<Problem> problem = packed_problem(1, 1, 1);
+  if (!shape.empty() && !(problem = problem_from_text(shape)).ok()) {
+    std::fprintf(stderr, "gemm-inspect: %s\n", problem.error().c_str());
+    return 2;
+  }
+  const Table table = load(path);
+  if (shape.empty())
+    print(inspect_header(table) + "\n" + inspect_portfolio(table) + "\n" + inspect_points(table));
+  else
+    print(inspect_shape(table, path, *problem));
+  return 0;
+}
+
+}  // namespace
+}  // namespace gemm
+
+int main(int argc, char** argv) {
+  try {
+    return gemm::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gemm-inspect: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,216 @@
+// gemm-tune: finds the fastest kernels for one GPU and writes its table. Parsing and printing only; src/tuner does the work.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "emulator/emulated_device.h"
+#include "kernels/kernel_spec.h"
+#include "tuner/tuner.h"
+#include "tuner/worker.h"
+
+namespace {
+
+using gemm::DeviceInfo;
+using gemm::SearchSpace;
+using gemm::Shape;
+
+constexpr int kUsage = 2;
+
+struct Arguments {
+  int gpu = 0;
+  bool emulated = false;
+  std::vector<std::string> shape_files;
+  bool default_shapes = true;
+  std::string table_path, space_path;
+  double budget_minutes = 0, timeout_s = 20;
+  int candidates = 64;
+  bool dry_run = false, list = false, fresh = false;
+  int worker_fd = -1;
+};
+
+constexpr const char* kDescription =
+    "Finds the fastest SGEMM kernels for one GPU: enumerates configurations, compiles the promising ones, verifies every\n"
+    "candidate, times it against cuBLAS and cuBLASLt, and writes the table that libdispatch reads.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  gemm-tune --gpu 0                          tune the default grid; writes configs/<gpu>.json\n"
+    "  gemm-tune --gpu 0 --shapes mine.csv        tune your shapes first, then the default grid\n"
+    "  gemm-tune --shapes mine.csv --no-default-shapes -o mine.json --budget 5\n"
+    "                                             only your shapes, five minutes at most\n"
+    "  gemm-tune --dry-run                        what would be done, and how long it would take; needs no GPU\n"
+    "  gemm-tune --list | grep -v ok              every configuration that is out, with the reason\n"
+    "  gemm-tune --emulated -o /tmp/emulated.json the whole pipeline without a GPU (times are modelled)\n"
+    "\n"
+    "A shapes file has a header line with the columns m,n,k,transa,transb and, if you like, class, batch and source.\n"
+    "Interrupted? Start the same command again: the trial log beside the table (.jsonl) has all finished work.\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted.";
+
+void define(CLI::App& app, Arguments& a) {
+  app.description(kDescription);
+  app.footer(kExamples);
+  app.add_option("--gpu", a.gpu, "Number of the GPU to tune (as nvidia-smi counts)")->check(CLI::NonNegativeNumber);
+  app.add_flag("--emulated", a.emulated, "Use the emulated device in place of a GPU");
+  app.add_option("--shapes", a.shape_files, "CSV file of shapes to tune; may be given several times");
+  app.add_flag("--default-shapes,!--no-default-shapes", a.default_shapes,
+               "Tune the default grid (after --shapes); on by default");
+  app.add_option("-o,--output", a.table_path, "Table to write or to add to [configs/<gpu>.json, or ./<gpu>.json]");
+  app.add_option("--space", a.space_path, "Search space to use instead of configs/space.json");
+  app.add_option("--budget", a.budget_minutes, "Stop after this many minutes with what is done by then")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--candidates", a.candidates, "Most configurations to compile and time per shape")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--timeout", a.timeout_s, "Seconds after which a candidate counts as hanging")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--fresh", a.fresh, "Measure again what the trial log already has (the old log is kept under a new name)");
+  app.add_flag("--dry-run", a.dry_run, "Say what would be done, and do nothing");
+  app.add_flag("--list", a.list, "Print every configuration with 'ok' or why it is out, and do nothing");
+  app.add_option("--worker", a.worker_fd)->group("");  // how the tuner starts its own worker
+}
+
+std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+// configs/space.json of the current folder, of the folders around the program (a build), or of the installation.
+std::string default_space_path() {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> places = {"configs/space.json"};
+  for (fs::path folder = fs::path(own_path()).parent_path(); folder != folder.root_path(); folder = folder.parent_path()) {
+    places.push_back(folder / "configs/space.json");
+    places.push_back(folder / "share/gemm/configs/space.json");
+  }
+  for (const fs::path& place : places)
+    if (fs::exists(place)) return place.string();
+  throw gemm::Error("cannot find configs/space.json; name the search space with --space");
+}
+
+SearchSpace space_for(const Arguments& a) {
+  if (!a.space_path.empty()) return gemm::read_space(a.space_path).value_or_throw();
+  if (a.emulated) return gemm::space_of(gemm::emulated_configs());
+  return gemm::read_space(default_space_path()).value_or_throw();
+}
+
+std::vector<Shape> shapes_for(const Arguments& a) {
+  std::vector<Shape> shapes;
+  for (const std::string& file : a.shape_files) {
+    const std::vector<Shape> more = gemm::read_shapes(file).value_or_throw();
+    shapes.insert(shapes.end(), more.begin(), more.end());
+  }
+  if (a.default_shapes) {
+    const std::vector<Shape> more = a.emulated ? gemm::emulated_shapes() : gemm::default_shapes();
+    shapes.insert(shapes.end(), more.begin(), more.end());
+  }
+  if (shapes.empty()) throw gemm::Error("no shapes to tune: give --shapes FILE.csv with --no-default-shapes");
+  return gemm::without_repeats(shapes);
+}
+
+// The device whose limits --list and --dry-run speak of: the GPU where there is one, else the description of an H200.
+DeviceInfo described_device(const Arguments& a) {
+  std::string why = "--emulated";
+  if (!a.emulated && gemm::cuda_device_count(&why) > a.gpu) {
+    gemm::Result<std::unique_ptr<gemm::Device>> device = gemm::open_cuda_device(a.gpu);
+    if (device) return (*device)->info();
+    why = device.error();
+  }
+  DeviceInfo info = gemm::default_emulator_options().info;
+  std::fprintf(stderr, "using the description of %s (%s)\n", info.name.c_str(), why.c_str());
+  return info;
+}
+
+int list(const Arguments& a) {
+  const SearchSpace space = space_for(a);
+  const DeviceInfo device = described_device(a);
+  size_t valid = 0, total = 0;
+  space.for_each([&](const gemm::KernelConfig& config) {
+    const char* why = gemm::why_invalid(config, device.limits);
+    ++total;
+    valid += why == nullptr;
+    std::printf("%s  %s\n", gemm::config_id(config).c_str(), why == nullptr ? "ok" : why);
+  });
+  std::printf("%zu of %zu combinations can run on %s\n", valid, total, device.name.c_str());
+  return 0;
+}
+
+int dry_run(const Arguments& a) {
+  const SearchSpace space = space_for(a);
+  const std::vector<Shape> shapes = shapes_for(a);
+  const DeviceInfo device = described_device(a);
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const gemm::TunePlan plan = gemm::plan_tuning(space, shapes, device, a.candidates, cores);
+  std::printf("device          %s, %d SMs\n", device.name.c_str(), device.sm_count);
+  std::printf("search space    %zu combinations, %zu valid configurations\n", plan.combinations, plan.valid_configs);
+  std::printf("shapes          %zu\n", plan.shapes);
+  std::printf("candidates      %zu trials of %zu different kernels after pre-ranking\n", plan.candidates, plan.kernels);
+  std::printf("estimated time  about %.0f minutes on %d cores\n", std::max(1.0, plan.minutes), cores);
+  std::printf("table           %s\n",
+              a.table_path.empty() ? gemm::default_table_path(device).c_str() : a.table_path.c_str());
+  return 0;
+}
+
+int worker(const Arguments& a) {
+  const auto open_device = [&]() -> gemm::Result<std::unique_ptr<gemm::Device>> {
+    if (a.emulated) return gemm::make_emulated_device();
+    gemm::Result<std::unique_ptr<gemm::Device>> device = gemm::open_cuda_device(a.gpu);
+    if (!device) return gemm::Failure{device.error() + "; --emulated runs the same pipeline without a GPU"};
+    return device;
+  };
+  gemm::TimeModel model;
+  if (a.emulated)
+    model = [info = gemm::default_emulator_options().info](const gemm::Choice& choice, const gemm::Problem& problem) {
+      return gemm::modelled_time_us(info, choice, problem);
+    };
+  return gemm::run_worker(a.worker_fd, open_device, model);
+}
+
+std::string joined(int count, char** words) {
+  std::string text = "gemm-tune";
+  for (int i = 1; i < count; ++i) text += std::string(" ") + words[i];
+  return text;
+}
+
+int tune(const Arguments& a, const std::string& command_line) {
+  gemm::TuneOptions options;
+  options.worker_command = {own_path()};
+  if (a.emulated)
+    options.worker_command.push_back("--emulated");
+  else
+    options.worker_command.insert(options.worker_command.end(), {"--gpu", std::to_string(a.gpu)});
+  options.worker_command.push_back("--worker");
+  options.shapes = shapes_for(a);
+  options.space = space_for(a);
+  options.table_path = a.table_path;
+  options.budget_minutes = a.budget_minutes;
+  options.fresh = a.fresh;
+  options.candidates = a.candidates;
+  options.timeout_s = a.timeout_s;
+  options.command_line = command_line;
+  options.terminal = isatty(STDERR_FILENO) != 0;
+  return gemm::tune(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app;
+  Arguments arguments;
+  define(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  try {
+    if (arguments.worker_fd >= 0) return worker(arguments);
+    if (arguments.list) return list(arguments);
+    if (arguments.dry_run) return dry_run(arguments);
+    return tune(arguments, joined(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
