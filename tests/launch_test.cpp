@@ -54,6 +54,20 @@ TEST(WidestVector, LooksAtPointerLdAndStride) {
   EXPECT_EQ(widest_vector(base, 64, 8, 513, 1), 4) << "one matrix has no stride";
 }
 
+// compute-sanitizer counts a cut 16-byte copy in full, so none may reach past the last row of a buffer.
+TEST(Variant, NoLoadIsCutByTheLastRow) {
+  const auto* base = reinterpret_cast<const float*>(uintptr_t{4096});
+  const auto widths = [&](int64_t m, int64_t n, int64_t k, Op op_a, Op op_b) {
+    Problem p = packed_problem(m, n, k, op_a, op_b);
+    p.lda = (p.lda + 3) / 4 * 4, p.ldb = (p.ldb + 3) / 4 * 4;  // padded: only the sizes are odd
+    const KernelVariant v = variant_for(emulated_configs()[2], p, {base, base, const_cast<float*>(base)});
+    return std::pair(v.vec_a, v.vec_b);
+  };
+  EXPECT_EQ(widths(64, 64, 64, Op::N, Op::T), std::pair(4, 4));
+  EXPECT_EQ(widths(65, 66, 64, Op::N, Op::T), std::pair(1, 2));
+  EXPECT_EQ(widths(65, 66, 67, Op::T, Op::N), std::pair(4, 4)) << "along k only the tail is cut, and copied in pieces";
+}
+
 TEST(Split, EveryBlockGetsAStage) {
   const auto split = [](int64_t k, int wanted) { return effective_split(kConfig, packed_problem(64, 64, k), wanted); };
   EXPECT_EQ(split(kConfig.BK, 8), 1);

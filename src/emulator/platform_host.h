@@ -33,7 +33,8 @@ struct Index3 {
 struct PendingCopy {
   float* shared;
   const char* source;
-  int floats, valid;
+  int floats;
+  bool valid;  // false: zeros
 };
 
 // State of one CUDA thread.
@@ -60,14 +61,14 @@ inline void block_barrier() { emulated_thread().barrier(); }
 // Asynchronous copies are as late as the hardware may make them, and as early as they may do harm: the destination is NaN
 // from the moment of the call, the data arrives in wait_copies.
 template <int Floats, class Offset>
-void copy_async_partial(float* shared, const char* base, Offset offset, int valid, bool on) {
+void copy_async_or_zero(float* shared, const char* base, Offset offset, bool valid, bool on) {
   if (!on) return;
   for (int i = 0; i < Floats; ++i) shared[i] = std::numeric_limits<float>::quiet_NaN();
   emulated_thread().open_group.push_back({shared, base + offset, Floats, valid});
 }
 template <int Floats, class Offset>
 void copy_async(float* shared, const char* base, Offset offset, bool on) {
-  copy_async_partial<Floats>(shared, base, offset, Floats, on);
+  copy_async_or_zero<Floats>(shared, base, offset, true, on);
 }
 inline void commit_copies() {
   EmulatedThread& thread = emulated_thread();
@@ -75,8 +76,11 @@ inline void commit_copies() {
   thread.open_group.clear();
 }
 inline void complete_copy(const PendingCopy& copy) {
-  for (int i = 0; i < copy.floats; ++i) copy.shared[i] = 0;
-  if (copy.valid > 0) std::memcpy(copy.shared, copy.source, sizeof(float) * static_cast<size_t>(copy.valid));
+  const size_t bytes = sizeof(float) * static_cast<size_t>(copy.floats);
+  if (copy.valid)
+    std::memcpy(copy.shared, copy.source, bytes);
+  else
+    std::memset(copy.shared, 0, bytes);
 }
 template <int Pending>
 void wait_copies() {

@@ -94,6 +94,11 @@ KernelVariant variant_for(const KernelConfig& config, const Problem& p, const Op
   v.op_b = p.op_b;
   v.vec_a = widest_vector(o.a, p.lda, p.columns_a(), p.stride_a, p.batch);
   v.vec_b = widest_vector(o.b, p.ldb, p.columns_b(), p.stride_b, p.batch);
+  // Where rows are contiguous, no load may be cut by the last one (operand.cuh).
+  if (p.op_a == Op::N)
+    while (p.m % v.vec_a != 0) v.vec_a /= 2;
+  if (p.op_b == Op::T)
+    while (p.n % v.vec_b != 0) v.vec_b /= 2;
   // A transposing cp.async moves single floats whatever the alignment: one variant serves all.
   if (config.load == LoadPath::async_transpose) {
     if (v.layout_a().k_contiguous) v.vec_a = 1;

@@ -31,7 +31,7 @@ Result<bool> launch_ffma_peak(Device& device, const Kernel& kernel, float* out, 
 Result<bool> launch_copy_peak(Device& device, const Kernel& kernel, const float* from, float* to, int64_t bytes,
                               Stream stream) {
   const CopyPeakArgs args{from, to, bytes / 16};
-  constexpr int64_t kPerBlock = kThreads * kCopyQuads;
+  constexpr int64_t kPerBlock = int64_t{kThreads} * kCopyQuads;
   const Grid grid{static_cast<unsigned>((args.quads + kPerBlock - 1) / kPerBlock), 1, 1};
   return device.launch(kernel, grid, kThreads, 0, &args, sizeof args, stream);
 }

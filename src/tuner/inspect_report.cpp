@@ -91,8 +91,8 @@ std::string inspect_header(const Table& table) {
                                device.sm_count, static_cast<long long>(device.memory_bytes >> 20), device.sm_clock_mhz);
   text += "provenance  " + table.provenance +
           (table.provenance == "modelled" ? ": the times are a model's, not a GPU's\n" : "\n");
-  for (const auto& [key, value] : table.environment) text += formatted("%-11s ", key.c_str()) + value + "\n";
-  for (const auto& [key, value] : table.method) text += "method      " + key + ": " + value + "\n";
+  for (const auto& [key, value] : table.environment) text += formatted("%-11s %s\n", key.c_str(), value.c_str());
+  for (const auto& [key, value] : table.method) text += formatted("method      %s: %s\n", key.c_str(), value.c_str());
   return text + formatted("%zu points, %zu kernels\n", table.points.size(), table.portfolio.size());
 }
 

@@ -27,8 +27,8 @@ Grid stride_grid(int64_t elements) {
 
 int64_t results_of(const Problem& p) { return p.m * p.n * p.batch; }
 
-// Smallest leading dimension from `rows` on that allows loads of exactly `vec` floats.
-int64_t padded_ld(int64_t rows, int vec) { return (rows + vec - 1) / vec * vec; }
+// The smallest size or leading dimension from `size` on that consists of whole loads of `vec` floats.
+int64_t round_up(int64_t size, int vec) { return (size + vec - 1) / vec * vec; }
 
 // A pointer moved so that loads of exactly `vec` floats are the widest that it allows.
 int64_t misalignment(int vec) { return vec == 4 ? 0 : vec; }
@@ -197,9 +197,12 @@ std::vector<Verifier::EdgeCase> Verifier::edge_cases(const KernelVariant& varian
   const KernelConfig& c = variant.config;
   std::vector<EdgeCase> cases;
   const auto add = [&](int64_t m, int64_t n, int64_t k, float alpha, float beta, int split_k = 1, int64_t batch = 1) {
+    // A variant that loads rows in pieces serves whole pieces only (variant_for).
+    if (variant.op_a == Op::N) m = round_up(m, variant.vec_a);
+    if (variant.op_b == Op::T) n = round_up(n, variant.vec_b);
     Problem p = packed_problem(m, n, k, variant.op_a, variant.op_b, batch);
-    p.lda = padded_ld(p.rows_a(), variant.vec_a);
-    p.ldb = padded_ld(p.rows_b(), variant.vec_b);
+    p.lda = round_up(p.rows_a(), variant.vec_a);
+    p.ldb = round_up(p.rows_b(), variant.vec_b);
     p.ldc = m + (beta != 0 ? 3 : 0);
     p.stride_a = p.lda * p.columns_a();
     p.stride_b = p.ldb * p.columns_b();
@@ -208,6 +211,7 @@ std::vector<Verifier::EdgeCase> Verifier::edge_cases(const KernelVariant& varian
   };
   add(c.BM - 1, c.BN - 1, c.BK - 1, 1, 0);
   add(c.BM + 1, c.BN + 1, c.BK + 1, 0.75f, -0.5f);
+  add(std::max(4, c.BM - 4), std::max(4, c.BN - 4), c.BK + 4, 1, 0);
   add(c.BM, c.BN, static_cast<int64_t>(c.stages) * c.BK + 1, 1, 0);
   add(1, c.BN + 1, 3 * c.BK + 2, 1, 1);
   add(c.BM + 1, 1, c.BK / 2 + 1, -1, 0);

@@ -243,8 +243,11 @@ class Worker {
   std::unique_ptr<ProblemBench> bench_;
 };
 
-// Cores for compiling: all but the one that times.
-int compile_threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 32); }
+// Cores for compiling: all but the one that times. NVRTC takes about 100 MB a thread, and the tuner stays below 2 GB.
+constexpr int kMostCompileThreads = 12;
+int compile_threads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, kMostCompileThreads);
+}
 
 Reply hello(const Device& device, const BenchContext& context) {
   Reply reply{Reply::Kind::hello};

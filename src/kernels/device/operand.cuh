@@ -39,11 +39,10 @@ struct Operand {
   static constexpr bool kEven = kTotal % kThreads == 0;
   using Offset = LongOffset<V.long_ld>;
 
-  Offset offset[kCopies];                         // bytes from the base of a stage's block
-  int valid[kVec > 1 && !kAlongK ? kCopies : 1];  // floats of a copy that are inside the matrix, where rows are contiguous
-  const char* base;                               // the block that the next stage reads
-  const char* first;                              // block 0
-  long long step;                                 // bytes from one block to the next
+  Offset offset[kCopies];  // bytes from the base of a stage's block
+  const char* base;        // the block that the next stage reads
+  const char* first;       // block 0
+  long long step;          // bytes from one block to the next
 
   // Line and position of copy i of this thread. Written so that, where threads are a multiple of a line's copies, the
   // position is the same for all i and the line grows by a constant.
@@ -75,21 +74,18 @@ struct Operand {
         offset[i] =
             static_cast<Offset>(min(row_of(i), rows - 1) * static_cast<Offset>(ld) + static_cast<Offset>(k_of(i))) * 4;
       } else {
-        const int row = min(row_of(i), (rows - 1) / kVec * kVec);
+        const int row = min(row_of(i), rows - kVec);
         offset[i] = static_cast<Offset>(k_of(i) * static_cast<Offset>(ld) + static_cast<Offset>(row)) * 4;
-        if constexpr (kVec > 1) valid[i] = min(kVec, rows - row);
       }
     }
   }
 
   // Floats of copy i inside the matrix when `depth` of k are left; below 1 or above kVec where it is all out or all in.
   GEMM_DEVICE int remaining(int i, int depth) const {
-    if constexpr (kAlongK) {
+    if constexpr (kAlongK)
       return depth - k_of(i);
-    } else {
-      if (k_of(i) >= depth) return 0;
-      return kVec > 1 ? valid[i] : 1;
-    }
+    else
+      return k_of(i) < depth ? kVec : 0;
   }
 
   GEMM_DEVICE void advance() { base += step; }
@@ -97,20 +93,23 @@ struct Operand {
   // cp.async copies of the next stage, where `on`.
   GEMM_DEVICE void copy(float* stage, bool on) {
     GEMM_UNROLL
-    for (int i = 0; i < kCopies; ++i) {
-      if constexpr (kVec > 1 && !kAlongK)
-        copy_async_partial<kVec>(stage + shared_offset(i), base, offset[i], valid[i], on && exists(i));
-      else
-        copy_async<kVec>(stage + shared_offset(i), base, offset[i], on && exists(i));
-    }
+    for (int i = 0; i < kCopies; ++i) copy_async<kVec>(stage + shared_offset(i), base, offset[i], on && exists(i));
     advance();
   }
 
   // cp.async copies of stage 0, the tail of k with `depth` (1 … BK) left.
   GEMM_DEVICE void copy_tail(float* stage, int depth) {
     GEMM_UNROLL
-    for (int i = 0; i < kCopies; ++i)
-      copy_async_partial<kVec>(stage + shared_offset(i), base, offset[i], max(0, min(kVec, remaining(i, depth))), exists(i));
+    for (int i = 0; i < kCopies; ++i) {
+      float* to = stage + shared_offset(i);
+      const int count = exists(i) ? remaining(i, depth) : 0;
+      if (kVec == 1 || count <= 0 || count >= kVec) {
+        copy_async_or_zero<kVec>(to, base, offset[i], count > 0, exists(i));
+      } else {
+        GEMM_UNROLL
+        for (int e = 0; e < kVec; ++e) copy_async_or_zero<1>(to + e, base, offset[i] + 4 * e, e < count, true);
+      }
+    }
     base = first;
   }
 

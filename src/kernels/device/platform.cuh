@@ -56,19 +56,20 @@ GEMM_DEVICE void copy_async(float* shared, const char* base, Offset offset, bool
         : "memory");
 }
 
-// The same, but reads only the first `valid` floats and writes zeros for the rest.
+// The same, but writes zeros and reads nothing where `valid` is false.
 template <int Floats, class Offset>
-GEMM_DEVICE void copy_async_partial(float* shared, const char* base, Offset offset, int valid, bool on) {
+GEMM_DEVICE void copy_async_or_zero(float* shared, const char* base, Offset offset, bool valid, bool on) {
   const unsigned predicate = on;
+  const int bytes = valid ? Floats * 4 : 0;
   if constexpr (Floats == 4)
     asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %3;}" ::"r"(
                      shared_address(shared)),
-                 "l"(base + offset), "r"(predicate), "r"(valid * 4)
+                 "l"(base + offset), "r"(predicate), "r"(bytes)
                  : "memory");
   else
     asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], %4, %3;}" ::"r"(
                      shared_address(shared)),
-                 "l"(base + offset), "r"(predicate), "r"(valid * 4), "n"(Floats * 4)
+                 "l"(base + offset), "r"(predicate), "r"(bytes), "n"(Floats * 4)
                  : "memory");
 }
 
