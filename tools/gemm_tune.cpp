@@ -193,9 +193,7 @@ int tune(const Arguments& a, const std::string& command_line) {
   return gemm::tune(options);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app;
   Arguments arguments;
   define(app, arguments);
@@ -204,11 +202,17 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
+  if (arguments.worker_fd >= 0) return worker(arguments);
+  if (arguments.list) return list(arguments);
+  if (arguments.dry_run) return dry_run(arguments);
+  return tune(arguments, joined(argc, argv));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    if (arguments.worker_fd >= 0) return worker(arguments);
-    if (arguments.list) return list(arguments);
-    if (arguments.dry_run) return dry_run(arguments);
-    return tune(arguments, joined(argc, argv));
+    return run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

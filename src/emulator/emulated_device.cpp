@@ -132,6 +132,7 @@ class EmulatedDevice final : public Device {
 
   std::vector<std::vector<double>> measure(const std::vector<Workload>& workloads, const MeasurePlan& plan) override {
     std::vector<std::vector<double>> times;
+    times.reserve(workloads.size());
     for (const Workload& workload : workloads) times.emplace_back(static_cast<size_t>(plan.rounds), workload.modelled_us);
     return times;
   }

@@ -110,6 +110,7 @@ inline int max(int a, int b) { return a > b ? a : b; }
 inline float fmaf(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fabs(double x) { return std::fabs(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the name that CUDA gives it
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 
 }  // namespace gemm

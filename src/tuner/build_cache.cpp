@@ -4,7 +4,8 @@
 
 namespace gemm {
 
-BuildCache::BuildCache(std::unique_ptr<Device> device, int threads) : device_(std::move(device)) {
+BuildCache::BuildCache(std::unique_ptr<Device> device, int threads, size_t most_loaded)
+    : device_(std::move(device)), most_loaded_(most_loaded) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { build_in_background(); });
 }
 
@@ -21,10 +22,11 @@ BuildCache::~BuildCache() {
 void BuildCache::prefetch(const KernelSpec& spec) {
   if (threads_.empty()) return;
   const std::lock_guard lock(mutex_);
-  const auto [place, is_new] = entries_.try_emplace(spec.name);
-  if (!is_new) return;
-  place->second.spec = spec;
-  queue_.push_back(&place->second);
+  Entry& entry = entries_[spec.name];
+  if (entry.state != Entry::State::idle) return;
+  entry.spec = spec;
+  entry.state = Entry::State::queued;
+  queue_.push_back(&entry);
   changed_.notify_all();
 }
 
@@ -36,13 +38,29 @@ double BuildCache::build_ms(const KernelSpec& spec) {
 
 Result<std::shared_ptr<Kernel>> BuildCache::build(const KernelSpec& spec) {
   std::unique_lock lock(mutex_);
-  Entry& entry = entries_.try_emplace(spec.name).first->second;
-  if (entry.state == Entry::State::queued) {  // not under way yet: no need to wait for a background thread
+  Entry& entry = entries_[spec.name];
+  while (entry.state != Entry::State::done) {
+    if (entry.state == Entry::State::building) {
+      changed_.wait(lock);
+      continue;
+    }
+    // Not under way yet: no need to wait for a background thread.
     entry.spec = spec;
     build_entry(entry, lock);
   }
-  changed_.wait(lock, [&] { return entry.state == Entry::State::done; });
+  entry.last_use = ++uses_;
   return *entry.result;
+}
+
+void BuildCache::let_go_of_unused() {
+  while (loaded_ > most_loaded_) {
+    Entry* oldest = nullptr;
+    for (auto& [name, entry] : entries_)
+      if (entry.state == Entry::State::done && (oldest == nullptr || entry.last_use < oldest->last_use)) oldest = &entry;
+    oldest->result.reset();
+    oldest->state = Entry::State::idle;
+    --loaded_;
+  }
 }
 
 void BuildCache::build_entry(Entry& entry, std::unique_lock<std::mutex>& lock) {
@@ -60,6 +78,9 @@ void BuildCache::build_entry(Entry& entry, std::unique_lock<std::mutex>& lock) {
   entry.result = std::move(result);
   entry.ms = elapsed.count();
   entry.state = Entry::State::done;
+  entry.last_use = ++uses_;
+  ++loaded_;
+  let_go_of_unused();
   changed_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-// A device that remembers what it has built, and builds ahead in the background.
+// A device that remembers what it has built lately, and builds ahead in the background.
 #pragma once
 
 #include <condition_variable>
@@ -16,8 +16,12 @@ namespace gemm {
 
 class BuildCache : public Device {
  public:
-  // Builds with `threads` threads in the background; 0 builds only when asked for.
-  BuildCache(std::unique_ptr<Device> device, int threads);
+  // A loaded kernel takes about 0.3 MB of host memory; a full tune builds some thousands.
+  static constexpr size_t kMostLoaded = 1024;
+
+  // Builds with `threads` threads in the background; 0 builds only when asked for. Of more than `most_loaded` kernels the
+  // longest unused are let go; they are built again, mostly from the disk cache, when they are asked for.
+  BuildCache(std::unique_ptr<Device> device, int threads, size_t most_loaded = kMostLoaded);
   ~BuildCache() override;
 
   // Queues a build, so that a later build() of the same kernel finds it done or under way.
@@ -49,19 +53,24 @@ class BuildCache : public Device {
 
  private:
   struct Entry {
-    enum class State { queued, building, done } state = State::queued;
+    enum class State { idle, queued, building, done } state = State::idle;
     KernelSpec spec;
     std::shared_ptr<Result<std::shared_ptr<Kernel>>> result;
     double ms = 0;
+    unsigned long long last_use = 0;
   };
   void build_in_background();
   void build_entry(Entry& entry, std::unique_lock<std::mutex>& lock);
+  void let_go_of_unused();
 
   std::unique_ptr<Device> device_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Entry> entries_;  // by kernel name
   std::deque<Entry*> queue_;
+  size_t most_loaded_;
+  size_t loaded_ = 0;  // entries that are done
+  unsigned long long uses_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -88,8 +88,8 @@ bool CandidateRanker::same_as_async(const Base& base, const Problem& problem) co
 std::optional<CandidateRanker::PredictedChoice> CandidateRanker::best_split(const KernelConfig& config,
                                                                             const Problem& problem) const {
   std::optional<PredictedChoice> best;
-  const double tiles = static_cast<double>((problem.m + config.BM - 1) / config.BM) *
-                       static_cast<double>((problem.n + config.BN - 1) / config.BN) * static_cast<double>(problem.batch);
+  const int64_t tiles_m = (problem.m + config.BM - 1) / config.BM, tiles_n = (problem.n + config.BN - 1) / config.BN;
+  const double tiles = static_cast<double>(tiles_m) * static_cast<double>(tiles_n) * static_cast<double>(problem.batch);
   const double most_blocks =
       static_cast<double>(kMostBlocksPerSlot) * blocks_per_sm(config, device_.limits) * device_.sm_count;
   int worse = 0;
@@ -129,6 +129,7 @@ std::vector<Choice> CandidateRanker::proven_choices(const Problem& problem, doub
       if (best->us < kProvenWithin * best_us) found.push_back(*best);
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.us < b.us; });
   std::vector<Choice> choices;
+  choices.reserve(found.size());
   for (const PredictedChoice& one : found) choices.push_back(one.choice);
   return choices;
 }

@@ -43,7 +43,8 @@ double slots_per_stage(const KernelVariant& v) {
   const bool k_fast = v.layout_a().k_fast || v.layout_b().k_fast;
   const double per_k = c.accumulators() * (k_fast ? kConflictShareKFast : kConflictShare) +
                        kSlotsPerFragmentRegister * (c.thread_rows() + c.thread_columns());
-  return c.BK / c.slices * per_k + kSlotsPerCopy * copies_per_stage(v) + kSlotsPerStage;
+  const int depth = c.BK / c.slices;
+  return depth * per_k + kSlotsPerCopy * copies_per_stage(v) + kSlotsPerStage;
 }
 
 struct Geometry {

@@ -293,7 +293,7 @@ Verdict Verifier::check_edges(const TilePlan& plan, const LaunchScratch& scratch
   if (edges_checked_.count(name) != 0) return {};
   Verdict worst;
   for (const EdgeCase& edge : edge_cases(plan.variant)) {
-    const Verdict verdict = check_edge(plan, edge, scratch);
+    Verdict verdict = check_edge(plan, edge, scratch);
     if (!verdict.ok()) return verdict;
     worst.max_scaled_error = std::max(worst.max_scaled_error, verdict.max_scaled_error);
   }

@@ -38,6 +38,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(std::vector<std::str
   fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   command.push_back(std::to_string(ends[1]));
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   const pid_t parent = getpid();
