@@ -11,7 +11,7 @@ import math
 import sys
 
 WIDTH, HEIGHT = 980, 420
-LEFT, RIGHT, TOP, BOTTOM = 60, 20, 50, 70
+LEFT, RIGHT, TOP, BOTTOM = 60, 40, 50, 70
 TICKS = [0.5, 0.7, 1, 1.4, 2, 2.8, 4]
 COLORS = ["#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0"]
 
