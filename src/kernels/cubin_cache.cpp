@@ -1,7 +1,6 @@
 #include "kernels/cubin_cache.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "kernels/cubin_entry.h"
+#include "kernels/file_io.h"
 #include "kernels/sha256.h"
 
 namespace gemm {
@@ -24,45 +24,8 @@ namespace fs = std::filesystem;
 constexpr const char* kTemporaryMark = ".tmp-";
 constexpr auto kTemporaryLifetime = std::chrono::hours(1);
 
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() { close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int descriptor() const { return descriptor_; }
-  bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
-
- private:
-  int descriptor_;
-};
-
-// The whole of a regular file. Anything else in its place (a folder, a pipe) is no entry.
-std::optional<std::string> read_file(const fs::path& path) {
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  std::string content(static_cast<size_t>(status.st_size), '\0');
-  size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t bytes = ::read(file.descriptor(), content.data() + done, content.size() - done);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return std::nullopt;
-    done += static_cast<size_t>(bytes);
-  }
-  return content;
-}
-
-bool write_all(int descriptor, const std::string& content) {
-  size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t bytes = ::write(descriptor, content.data() + done, content.size() - done);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return false;
-    done += static_cast<size_t>(bytes);
-  }
-  return true;
-}
+// Far above any cubin; a larger file is not ours.
+constexpr int64_t kMostEntryBytes = int64_t{64} << 20;
 
 // Renames over whatever is at `to`, a folder included.
 bool rename_over(const fs::path& from, const fs::path& to) {
@@ -77,9 +40,9 @@ bool rename_over(const fs::path& from, const fs::path& to) {
 // failure leaves behind is found by the checksum. Returns the reason of a failure.
 std::string write_atomically(const fs::path& path, const std::string& content) {
   std::string temporary = path.string() + kTemporaryMark + std::to_string(::getpid()) + "-XXXXXX";
-  File file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.descriptor() < 0) return std::strerror(errno);
-  if (write_all(file.descriptor(), content) && file.close() && rename_over(temporary, path)) return {};
+  FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.get() < 0) return std::strerror(errno);
+  if (write_all(file.get(), content) && file.close() && rename_over(temporary, path)) return {};
   std::string why = std::strerror(errno);
   ::unlink(temporary.c_str());
   return why;
@@ -151,7 +114,7 @@ Result<Cubin> CubinCache::read_or_compile(const std::string& key, const Compile&
 
 std::optional<Cubin> CubinCache::read(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
-  const std::optional<std::string> entry = read_file(entry_path(key));
+  const Result<std::string> entry = read_regular_file(entry_path(key), kMostEntryBytes);
   return entry ? read_cubin_entry(*entry, key) : std::nullopt;
 }
 

@@ -24,15 +24,9 @@ double Problem::bytes() const {
   return 4.0 * d(batch) * (d(m) * d(k) + d(k) * d(n) + d(m) * d(n));
 }
 
-int64_t Problem::extent_a() const {
-  return extent(rows_a(), columns_a(), lda, stride_a, batch);
-}
-int64_t Problem::extent_b() const {
-  return extent(rows_b(), columns_b(), ldb, stride_b, batch);
-}
-int64_t Problem::extent_c() const {
-  return extent(m, n, ldc, stride_c, batch);
-}
+int64_t Problem::extent_a() const { return extent(rows_a(), columns_a(), lda, stride_a, batch); }
+int64_t Problem::extent_b() const { return extent(rows_b(), columns_b(), ldb, stride_b, batch); }
+int64_t Problem::extent_c() const { return extent(m, n, ldc, stride_c, batch); }
 
 Problem packed_problem(int64_t m, int64_t n, int64_t k, Op op_a, Op op_b, int64_t batch) {
   Problem p{m, n, k, op_a, op_b};
@@ -58,9 +52,7 @@ std::string why_refused(const Problem& p) {
   return {};
 }
 
-char to_char(Op op) {
-  return op == Op::N ? 'N' : 'T';
-}
+char to_char(Op op) { return op == Op::N ? 'N' : 'T'; }
 
 bool op_from_char(char c, Op& op) {
   switch (c) {
@@ -74,9 +66,7 @@ bool op_from_char(char c, Op& op) {
   }
 }
 
-std::string ops_name(Op op_a, Op op_b) {
-  return {to_char(op_a), to_char(op_b)};
-}
+std::string ops_name(Op op_a, Op op_b) { return {to_char(op_a), to_char(op_b)}; }
 
 std::string to_string(const Problem& p) {
   std::string text =
@@ -88,8 +78,6 @@ std::string to_string(const Problem& p) {
   return text;
 }
 
-std::ostream& operator<<(std::ostream& out, const Problem& p) {
-  return out << to_string(p);
-}
+std::ostream& operator<<(std::ostream& out, const Problem& p) { return out << to_string(p); }
 
 }  // namespace gemm
