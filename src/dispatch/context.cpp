@@ -171,6 +171,7 @@ Status Context::serve_locked(const Problem& problem, const Operands& operands, S
   Status planned = plan_for(problem, operands, plan);
   if (!planned.ok()) return planned;
   std::shared_ptr<StreamSet> set;
+  if (plan->candidate.use_cublas && action == Action::only_prepare) cublas_workspace(stream);
   if (plan->workspace_bytes > 0) {
     Result<std::shared_ptr<StreamSet>> got = streams_.get(stream);
     if (!got) {
@@ -265,13 +266,23 @@ Status Context::scale(const Problem& problem, const Operands& operands, Stream s
 Status Context::run_cublas(const Problem& problem, const Operands& operands, Stream stream) {
   const Result<Cublas*> opened = cublas();
   if (!opened) return {GEMM_NOT_SUPPORTED, "nothing can serve " + to_string(problem) + ": " + opened.error()};
-  Result<std::shared_ptr<StreamSet>> set = streams_.get(stream);
-  if (!set) return {GEMM_OUT_OF_MEMORY, set.error()};
-  const std::lock_guard<std::mutex> alone((*set)->launching);
-  const Cublas::Workspace workspace{(*set)->workspace, static_cast<size_t>(streams_.workspace_bytes())};
+  const std::shared_ptr<StreamSet> set = cublas_workspace(stream);
+  std::unique_lock<std::mutex> alone;
+  Cublas::Workspace workspace;
+  if (set) {
+    alone = std::unique_lock<std::mutex>(set->launching);
+    workspace = {set->workspace, static_cast<size_t>(streams_.workspace_bytes())};
+  }
   const Result<bool> enqueued = (*opened)->sgemm(problem, operands, stream, workspace);
   if (!enqueued) return {GEMM_LAUNCH_FAILED, enqueued.error()};
   return {};
+}
+
+// Null where there is no workspace, or no memory for it: then cuBLAS takes its own.
+std::shared_ptr<StreamSet> Context::cublas_workspace(Stream stream) {
+  if (streams_.workspace_bytes() == 0) return nullptr;
+  Result<std::shared_ptr<StreamSet>> got = streams_.get(stream);
+  return got ? std::move(*got) : nullptr;
 }
 
 Result<std::shared_ptr<Kernel>> Context::scale_kernel() {

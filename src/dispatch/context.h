@@ -57,6 +57,7 @@ class Context {
   void give_up_workspace(const std::string& why);
   Status scale(const Problem& problem, const Operands& operands, Stream stream);
   Status run_cublas(const Problem& problem, const Operands& operands, Stream stream);
+  std::shared_ptr<StreamSet> cublas_workspace(Stream stream);
   Result<std::shared_ptr<Kernel>> scale_kernel();
   Result<Cublas*> cublas();
 
