@@ -53,6 +53,26 @@ TEST_F(BenchTest, RunsTheTablesChoiceAndVerifiesIt) {
   EXPECT_DOUBLE_EQ(row.ours_us, modelled_time_us(device_->info(), row.choice, problem));
 }
 
+TEST_F(BenchTest, AnErrorIsTheFailureOfItsRow) {
+  device_ = make_emulated_device();
+  context_ = BenchContext::create(*device_, [](const Choice&, const Problem& problem) -> double {
+               if (problem.m == 17) throw Error("the device lost its way");
+               return 1;
+             }).value_or_throw();
+  const BenchRow failed = run(nullptr, packed_problem(17, 16, 16));
+  EXPECT_EQ(failed.failure, "the device lost its way");
+  EXPECT_FALSE(failed.wrong);
+  EXPECT_EQ(run(nullptr, packed_problem(16, 16, 16)).failure, "");
+}
+
+TEST_F(BenchTest, ProblemsBeyond64BitsAreRowsToo) {
+  open();
+  const int64_t most = 2147483647, large = 1 << 20;
+  for (const Problem& problem :
+       {packed_problem(most, most, most), packed_problem(large, large, large, Op::N, Op::N, 16777216)})
+    EXPECT_NE(run(nullptr, problem).failure.find("of GPU memory to verify and time"), std::string::npos) << problem;
+}
+
 TEST_F(BenchTest, WithoutATableDefaultKernelsServe) {
   open();
   const BenchRow row = run(nullptr, packed_problem(16, 16, 16));

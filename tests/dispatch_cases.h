@@ -123,8 +123,8 @@ inline std::string check_case(gemm_context_t* context, const ApiCase& c) {
                                       null ? nullptr : device_b.as<float>() + c.offset_b, out.data());
     if (status != GEMM_SUCCESS) return std::string(gemm_status_name(status)) + ": " + gemm_last_error();
     HostMatrix after = before;
-    if (const std::string why = out.read(after); !why.empty()) return why;
-    if (const std::string why = why_wrong(expected, a, b, before, after); !why.empty()) return why;
+    if (std::string why = out.read(after); !why.empty()) return why;
+    if (std::string why = why_wrong(expected, a, b, before, after); !why.empty()) return why;
     if (run == 0)
       first = after;
     else if (std::memcmp(first.data.data(), after.data.data(), after.data.size() * sizeof(float)) != 0)
@@ -238,7 +238,7 @@ inline std::string check_nan_leak(gemm_context_t* context, int64_t k) {
   GuardedC out(device, c_before(c), 64, 0);
   if (call(context, c, device_a.as<float>(), device_b.as<float>(), out.data()) != GEMM_SUCCESS) return gemm_last_error();
   HostMatrix after = c_before(c);
-  if (const std::string why = out.read(after); !why.empty()) return why;
+  if (std::string why = out.read(after); !why.empty()) return why;
   for (int64_t j = 0; j < 64; ++j)
     if (!(after.at(0, j, 0) == static_cast<float>(k)))
       return "C(0," + std::to_string(j) + ") is " + std::to_string(after.at(0, j, 0)) + ", expected " + std::to_string(k);

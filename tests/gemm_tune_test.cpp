@@ -1,6 +1,7 @@
 // The real gemm-tune, from its command line to the table, on the emulated device.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,14 @@ class GemmTune : public testing::Test {
     for (const KernelConfig& config : emulated_configs())
       if (config.BM == BM && config.BN == BN) return config;
     throw Error("the emulator has no such tile");
+  }
+  // A space whose only configuration cannot run anywhere.
+  static std::string unusable_space() {
+    KernelConfig config = emulated_configs().front();
+    config.BM = 7;
+    Json space;
+    space["extra"] = {to_json(config)};
+    return space.dump();
   }
   static KernelConfig small() { return emulated(16, 16); }
   static KernelConfig large() { return emulated(32, 32); }
@@ -183,7 +192,7 @@ TEST_F(GemmTune, AFinishedRunHasNothingToDo) {
 }
 
 TEST_F(GemmTune, InterruptsKeepFinishedWorkAndResume) {
-  for (int signal : {SIGINT, SIGTERM, SIGKILL}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGKILL}) {
     SetUp();
     const pid_t pid = start(quick("two.csv"));
     wait_for_lines(4);
@@ -224,9 +233,13 @@ TEST_F(GemmTune, FaultyCandidatesCostOnlyThemselves) {
 
 TEST_F(GemmTune, WhereNoKernelIsRightItSaysSo) {
   const Ended ended = run(quick("small.csv"), "tile_=writes_nan");
-  EXPECT_EQ(ended.status, 0) << ended.output;
-  EXPECT_NE(ended.output.find("no kernel was right for 40x24x20 NN"), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_NE(ended.output.find("skipped 40x24x20 NN: no kernel was right"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("1 shapes were skipped"), std::string::npos) << ended.output;
   EXPECT_TRUE(table().points.empty());
+  const Ended again = run(quick("small.csv"));
+  EXPECT_EQ(again.status, 0) << again.output;
+  EXPECT_EQ(table().points.size(), 1u) << "skipped shapes are tried again";
 }
 
 TEST_F(GemmTune, ASecondTunerOnTheSameTableSaysSo) {
@@ -265,6 +278,7 @@ TEST_F(GemmTune, NeverReplacesWhatIsNotItsTable) {
 TEST_F(GemmTune, BadInputEndsWithAClearMessage) {
   write("bad.csv", "m,n,k,transa,transb\n1,2,x,N,N\n");
   write("bad_space.json", R"({"extra": [{"BM": 7}]})");
+  write("empty_space.json", unusable_space());
   const struct {
     std::vector<std::string> arguments;
     int status;
@@ -273,12 +287,24 @@ TEST_F(GemmTune, BadInputEndsWithAClearMessage) {
       {{"--no-such-option"}, 2, "no-such-option"},
       {{"--gpu", "zero"}, 2, "gpu"},
       {{"--gpu", "-1"}, 2, "gpu"},
+      {{"--gpu", "1024"}, 2, "gpu"},
       {{"--budget", "0"}, 2, "budget"},
-      {{"--emulated", "--shapes", file("bad.csv")}, 1, "line 2"},
-      {{"--emulated", "--shapes", file("missing.csv")}, 1, "missing.csv"},
-      {{"--emulated", "--no-default-shapes"}, 1, "no shapes to tune"},
-      {{"--emulated", "--space", file("missing.json")}, 1, "missing.json"},
-      {{"--emulated", "--space", file("bad_space.json")}, 1, "every configuration of the search space is out"},
+      {{"--budget", "nan"}, 2, "0.01 to 10080"},
+      {{"--budget", "1e10"}, 2, "0.01 to 10080"},
+      {{"--timeout", "nan"}, 2, "0.001 to 86400"},
+      {{"--timeout", "inf"}, 2, "0.001 to 86400"},
+      {{"--timeout", "1e10"}, 2, "0.001 to 86400"},
+      {{"--list", "--dry-run"}, 2, "excludes"},
+      {{"--gpu", "0", "--emulated"}, 2, "excludes"},
+      {{"--emulated", "--shapes", file("bad.csv")}, 2, "line 2"},
+      {{"--emulated", "--shapes", file("missing.csv")}, 2, "missing.csv"},
+      {{"--emulated", "--no-default-shapes"}, 2, "no shapes to tune"},
+      {{"--emulated", "--space", file("missing.json")}, 2, "missing.json"},
+      {{"--emulated", "--space", file("bad_space.json")}, 2, "is missing"},
+      {{"--emulated", "--space", file("empty_space.json"), "--dry-run"},
+       1,
+       "every configuration of the search space is out"},
+      {{"--emulated", "--space", file("empty_space.json")}, 1, "every configuration of the search space is out"},
       {{"--emulated", "-o", file("no/such/folder/t.json")}, 1, "cannot write the trial log"},
       {{"--gpu", "99", "--space", file("space.json"), "-o", table_}, 1, "--emulated"},
   };
@@ -291,7 +317,8 @@ TEST_F(GemmTune, BadInputEndsWithAClearMessage) {
 }
 
 TEST_F(GemmTune, BudgetStopsCleanly) {
-  const Ended ended = run(quick("two.csv", {"--budget", "0.0001"}));
+  // The hanging candidates of the first shape outlast the budget.
+  const Ended ended = run(quick("two.csv", {"--budget", "0.01", "--timeout", "0.1"}), "tile_=hang");
   EXPECT_EQ(ended.status, 0) << ended.output;
   EXPECT_NE(ended.output.find("2 shapes are not done yet"), std::string::npos) << ended.output;
   table();
@@ -304,25 +331,57 @@ TEST_F(GemmTune, ShapesThatDoNotFitAreSkippedWithTheReason) {
   EXPECT_NE(ended.output.find("skipped 20000x20000x20000 NN"), std::string::npos) << ended.output;
   EXPECT_EQ(count_lines({"half of the free memory"}), 1u);
   EXPECT_EQ(table().points.size(), 1u);
+  const Ended again = run(quick("two.csv"));
+  EXPECT_EQ(again.status, 0) << again.output;
+  EXPECT_NE(again.output.find("1 shapes were skipped"), std::string::npos) << again.output;
+  EXPECT_EQ(count_lines({"half of the free memory"}), 2u);
+}
+
+TEST_F(GemmTune, WhereEveryShapeIsSkippedItFails) {
+  write("two.csv",
+        "m,n,k,transa,transb,batch\n2147483647,2147483647,2147483647,N,N,1\n1048576,1048576,1048576,N,N,16777216\n");
+  const Ended ended = run(quick("two.csv"));
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_EQ(count_lines({"half of the free memory"}), 2u);
+  EXPECT_NE(ended.output.find("2 shapes were skipped"), std::string::npos) << ended.output;
+}
+
+TEST_F(GemmTune, AFileSizeLimitIsAnError) {
+  ASSERT_EQ(run(quick("two.csv")).status, 0);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit tight{fs::file_size(table_ + "l") + 300, before.rlim_max};
+  write("small.csv", "m,n,k,transa,transb\n20,20,20,N,N\n");
+  setrlimit(RLIMIT_FSIZE, &tight);
+  const pid_t pid = start(quick("small.csv"));
+  setrlimit(RLIMIT_FSIZE, &before);
+  const Ended ended = wait_for(pid);
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_NE(ended.output.find("cannot write to the trial log"), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("has all results"), std::string::npos) << ended.output;
+  EXPECT_EQ(table().points.size(), 2u);
 }
 
 TEST_F(GemmTune, ExplainsItselfWithoutAGpu) {
   const Ended help = run({"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_NE(help.output.find("Examples:"), std::string::npos);
+  EXPECT_NE(help.output.find("FLOAT in [0.001 to 86400]"), std::string::npos) << help.output;
+  EXPECT_EQ(help.output.find("00000000"), std::string::npos) << help.output;
 
   const Ended list = run({"--list", "--emulated"});
   EXPECT_EQ(list.status, 0);
   for (const KernelConfig& config : emulated_configs())
     EXPECT_NE(list.output.find(config_id(config) + "  ok"), std::string::npos);
-  write("bad_space.json", R"({"extra": [{"BM": 7}]})");
-  EXPECT_NE(run({"--list", "--space", file("bad_space.json")}).output.find("not a multiple of the warp tile"),
+  write("empty_space.json", unusable_space());
+  EXPECT_NE(run({"--list", "--space", file("empty_space.json")}).output.find("not a multiple of the warp tile"),
             std::string::npos);
 
   const Ended plan = run(
       {"--dry-run", "--space", GEMM_SOURCE_DIR "/configs/space.json", "--no-default-shapes", "--shapes", file("two.csv")});
   EXPECT_EQ(plan.status, 0) << plan.output;
   EXPECT_NE(plan.output.find("shapes          2\n"), std::string::npos) << plan.output;
+  EXPECT_EQ(plan.output.find("mulated"), std::string::npos) << plan.output;
   EXPECT_FALSE(fs::exists(table_));
 }
 

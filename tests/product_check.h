@@ -134,7 +134,7 @@ inline std::string check_product(Device& device, const ProductCase& c) {
     device.synchronize(nullptr);
     HostMatrix after = before;
     device.copy_to_host(after.data.data(), operands.c, after.data.size() * sizeof(float));
-    if (const std::string why = why_wrong(c, a, b, before, after); !why.empty()) return why;
+    if (std::string why = why_wrong(c, a, b, before, after); !why.empty()) return why;
     if (run == 0)
       first = after;
     else if (std::memcmp(first.data.data(), after.data.data(), after.data.size() * sizeof(float)) != 0)

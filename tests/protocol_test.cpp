@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "emulator/emulated_device.h"
+#include "tuner/worker_process.h"
 
 namespace gemm {
 namespace {
@@ -18,6 +21,15 @@ TEST(Protocol, RequestsComeThrough) {
   EXPECT_EQ(read->problem, request.problem);
   EXPECT_EQ(read->choices, request.choices);
   EXPECT_EQ(read->stage, request.stage);
+}
+
+TEST(WorkerProcess, LongTimeLimitsAreNoShortOnes) {
+  for (const double limit_s : {60.0, 1e10, 1e300, std::numeric_limits<double>::infinity()}) {
+    auto worker = WorkerProcess::start({"/bin/bash", "-c", "sleep 0.05; echo hello >&$0"}).value_or_throw();
+    std::string line;
+    EXPECT_EQ(worker->receive(line, limit_s), WorkerProcess::Status::line) << limit_s;
+    EXPECT_EQ(line, "hello");
+  }
 }
 
 TEST(Protocol, RepliesComeThrough) {

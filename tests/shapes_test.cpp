@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -81,6 +82,15 @@ TEST(DefaultShapes, CoverEveryClassOnce) {
   EXPECT_EQ(classes,
             (std::set<std::string>{"batched", "deepk", "rect", "shallowk", "skinny", "square", "square_odd", "tall"}));
   EXPECT_EQ(ops, (std::set<std::string>{"NN", "NT", "TN", "TT"}));
+}
+
+TEST_F(ShapesFile, AHundredThousandLinesAreFast) {
+  std::string text = "m,n,k,transa,transb\n";
+  for (int i = 1; i <= 100'000; ++i) text += std::to_string(i) + ",2,3,N,T\n";
+  const std::string path = write(text);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(without_repeats(read_shapes(path).value_or_throw()).size(), 100'000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3)) << "it takes a minute where it is quadratic";
 }
 
 TEST(WithoutRepeats, KeepsTheFirst) {

@@ -34,7 +34,9 @@ TEST(Space, OlderGpusKeepOnlyWhatTheyCanRun) {
 TEST(Space, VisitsEveryCombinationAndTheExtraOnes) {
   const auto space = parse_space(R"({"families": [{"name": "f", "BM": [64, 128], "BN": [64], "BK": [8, 16], "WM": [32],
       "WN": [32], "WNITER": [1], "TM": [4], "TN": [8], "stages": [2, 3, 4], "slices": [1], "min_blocks": [1],
-      "load": ["async"], "order": ["rows", "columns"], "acc_init": ["plain"]}], "extra": [{"BM": 32, "BN": 32}]})",
+      "load": ["async"], "order": ["rows", "columns"], "acc_init": ["plain"]}], "extra": [{"BM": 32, "BN": 32, "BK": 8,
+      "WM": 32, "WN": 32, "WNITER": 1, "TM": 4, "TN": 8, "stages": 2, "slices": 1, "min_blocks": 1, "load": "async",
+      "order": "rows", "acc_init": "plain"}]})",
                                  "test");
   ASSERT_TRUE(space.ok()) << space.error();
   size_t count = 0;
@@ -54,6 +56,10 @@ TEST(Space, BadOnesAreRefusedWithTheReason) {
       {R"({"familes": []})", "unknown key 'familes'"},
       {R"({"families": [{"BM": [64]}]})", "'name'"},
       {R"({"families": [{"name": "f", "BM": [64]}]})", "family 'f': parameter 'BN' is missing"},
+      {R"({"families": [{"name": "f", "FOO": 8}]})", "family 'f': unknown parameter 'FOO'"},
+      {R"({"families": [{"name": "f", "FOO": []}]})", "family 'f': unknown parameter 'FOO'"},
+      {R"({"families": [{"name": "f", "BM": 8}]})", "family 'f': parameter 'BM' must be a list"},
+      {R"({"extra": [{"BM": 64, "BN": 64}]})", "extra configuration 1: parameter 'BK' is missing"},
       {R"({"extra": [{"BM": 64, "BZ": 3}]})", "unknown parameter 'BZ'"},
       {R"({"extra": [{"BM": "big"}]})", "'BM' must be a positive whole number"},
       {R"({"extra": [{"BM": 0}]})", "'BM' must be a positive whole number"},
@@ -66,6 +72,31 @@ TEST(Space, BadOnesAreRefusedWithTheReason) {
     EXPECT_NE(space.error().find(c.expected), std::string::npos) << space.error();
   }
   EXPECT_FALSE(read_space("/nowhere/space.json").ok());
+}
+
+std::string repeated(const std::string& text, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(Space, DeepNestingIsRefused) {
+  for (const std::string start : {R"({"families":)", R"({"extra":)"}) {
+    const auto space = parse_space(start + repeated("[", 100'000) + repeated("]", 100'000) + "}", "test");
+    ASSERT_FALSE(space.ok());
+    EXPECT_NE(space.error().find("nested"), std::string::npos) << space.error();
+  }
+}
+
+TEST(Space, CombinationsBeyond64BitsAreRefusedToo) {
+  const std::string many = "[" + repeated("1,", 255) + "1]";
+  std::string text = R"({"families": [{"name": "f", "slices": [1], "min_blocks": [1], "stages": [2], "load": ["async"],
+      "order": ["rows"], "acc_init": ["plain"])";
+  for (const char* name : {"BM", "BN", "BK", "WM", "WN", "WNITER", "TM", "TN"})
+    text += std::string(", \"") + name + "\": " + many;
+  const auto space = parse_space(text + "}]}", "test");
+  ASSERT_FALSE(space.ok());
+  EXPECT_NE(space.error().find("combinations; the limit is 50000000"), std::string::npos) << space.error();
 }
 
 TEST(Space, HashesTellSpacesApart) {

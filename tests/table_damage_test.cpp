@@ -35,7 +35,8 @@ TEST(TableDamage, UnparsableTextFailsWithItsPosition) {
       {whole + "}", "line"},
       {whole.substr(0, whole.size() / 2), "line"},
       {"\n\n  nonsense", "line 3"},
-      {std::string(100000, '['), "line 1"},
+      {std::string(200000, '['), "levels deep"},
+      {"{\"version\": " + std::string(200000, '[') + std::string(200000, ']') + "}", "levels deep"},
       {std::string("\0\0\0\0", 4), "line 1"},
       {"{\"version\": 1e999}", "1e999"},
       {"\"\xff\xfe\"", "line 1"},
@@ -81,6 +82,8 @@ TEST(TableDamage, APointThatCannotBeUsedIsLeftOutAlone) {
       {"\"median\": 10.0", "\"median\": -Infinity", "Infinity"},
       {"\"median\": 10.0", "\"median\": -1", "median"},
       {"\"median\": 10.0", "\"median\": 0", "median"},
+      {"\"median\": 10.0", "\"median\": 1e400", "median"},
+      {"\"median\": 10.0", "\"median\": -1E+999", "median"},
       {"\"median\": 10.0", "\"median\": \"10\"", "median"},
       {"\"n\": 20", "\"n\": 2.5", "\"n\""},
       {"\"split_k\": 1", "\"split_k\": 0", "split_k"},
@@ -123,6 +126,9 @@ TEST(TableDamage, AKernelThatCannotRunIsLeftOutWithItsPoints) {
       {"\"load\": \"async_transpose\"", "\"load\": \"tma\"", "\"load\""},
       {"\"family\": \"tile\"", "\"family\": \"naive\"", "\"family\""},
       {"\"registers\": 100", "\"registers\": -1", "\"registers\""},
+      {"\"registers\": 100", "\"registers\": 134217728", "\"registers\""},
+      {"\"shared_bytes\": ", "\"shared_bytes\": 99999999", "\"shared_bytes\""},
+      {"\"threads\": ", "\"threads\": 9", "\"threads\""},
   };
   for (const auto& c : cases) {
     std::vector<std::string> warnings;

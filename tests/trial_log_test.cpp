@@ -58,7 +58,7 @@ TEST_F(Log, KeepsEverything) {
     log.add(trial(4));
     log.add(trial(8, Invalidity::timeout));
     log.add_baselines(problem, {{3.5}, {4.5, 5.5}, "algorithm 7"});
-    log.finish(problem, "");
+    log.finish(problem);
   }
   TrialLog log = open().value_or_throw();
   const Evidence& evidence = log.evidence(problem);
@@ -73,6 +73,27 @@ TEST_F(Log, KeepsEverything) {
   EXPECT_EQ(evidence.find(trial(4).choice, Stage::screen), nullptr);
   EXPECT_EQ(evidence.baselines.cublaslt_best_us, (std::vector<double>{4.5, 5.5}));
   EXPECT_TRUE(evidence.finished);
+}
+
+TEST_F(Log, ASkippedProblemIsUnfinishedForTheNextRun) {
+  const Problem problem = trial(1).problem;
+  {
+    TrialLog log = open().value_or_throw();
+    log.add(trial(4));
+    log.add(trial(8, Invalidity::timeout));
+    log.skip(problem, "too large");
+    EXPECT_EQ(log.evidence(problem).skipped, "too large");
+  }
+  // As logs had it before: finished, with a reason.
+  std::ofstream(path_, std::ios::app)
+      << R"({"problem": {"m": 9, "n": 9, "k": 9, "ops": "NN", "batch": 1}, "finished": true, "skipped": "memory"})"
+      << "\n";
+  TrialLog log = open().value_or_throw();
+  EXPECT_EQ(log.evidence(problem).skipped, "");
+  EXPECT_FALSE(log.evidence(problem).finished);
+  EXPECT_FALSE(log.evidence(packed_problem(9, 9, 9)).finished);
+  EXPECT_NE(log.evidence(problem).find(trial(4).choice, Stage::refine), nullptr);
+  EXPECT_EQ(log.evidence(problem).find(trial(8).choice, Stage::refine), nullptr) << "what failed is tried again";
 }
 
 TEST_F(Log, ATornLineCostsOnlyThatLine) {
@@ -142,7 +163,9 @@ TEST_F(Log, AFullDiskIsSaidAndWhatWasWrittenStays) {
     log.add(trial(2));
     const rlimit tight{fs::file_size(path_) + 10, before.rlim_max};
     setrlimit(RLIMIT_FSIZE, &tight);
+    EXPECT_TRUE(log.has_everything());
     EXPECT_THROW(log.add(trial(3)), Error);
+    EXPECT_FALSE(log.has_everything());
     setrlimit(RLIMIT_FSIZE, &before);
   }
   EXPECT_EQ(open().value_or_throw().evidence(trial(1).problem).trials.size(), 1u);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "emulator/emulated_device.h"
 #include "tuner/bench_ladder.h"
 #include "tuner/bench_report.h"
+#include "tuner/formatted.h"
 
 namespace gemm {
 namespace {
@@ -25,15 +27,15 @@ struct Options {
 };
 
 void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw Error(std::string("cannot write to standard output: ") + std::strerror(errno));
 }
 
 void warn(const std::string& text) { std::fprintf(stderr, "gemm-bench: warning: %s\n", text.c_str()); }
 
 void add_options(CLI::App& app, Options& o) {
   app.add_option("--shapes", o.shapes, "CSV file with the columns m,n,k,transa,transb and, where wanted, class,batch");
-  app.add_option("--gpu", o.gpu, "CUDA device number")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--gpu", o.gpu, "CUDA device number")->check(CLI::Range(0, 1023))->capture_default_str();
   app.add_flag("--emulated", o.emulated, "use the emulated device; its times are modelled, not measured");
   app.add_option("--table", o.table, "tuning table; default: GEMM_TABLE, configs/<gpu>.json, the installed tables");
   app.add_option("--csv", o.csv, "write the results to this file as well");
@@ -77,8 +79,9 @@ std::optional<FoundTable> find_table(const Options& o, const DeviceInfo& device)
 void print_header(const DeviceInfo& device, const std::optional<FoundTable>& found, const Peaks& peaks) {
   print("device     " + device.name + (device.emulated ? ": all times are modelled, none is measured" : "") + "\n");
   print("table      " + (found ? describe_source(found->table, found->path, device) : "none: default kernels") + "\n");
-  std::printf("FFMA peak  %.1f TFLOP/s%s\ncopy       %.2f TB/s%s\n", peaks.flops_per_us / 1e6,
-              device.emulated ? " (nominal)" : "", peaks.bytes_per_us / 1e6, device.emulated ? " (nominal)" : "");
+  const char* note = device.emulated ? " (nominal)" : "";
+  print(formatted("FFMA peak  %.1f TFLOP/s%s\ncopy       %.2f TB/s%s\n", peaks.flops_per_us / 1e6, note,
+                  peaks.bytes_per_us / 1e6, note));
 }
 
 // False when a kernel gave a wrong result or nothing could be timed.
@@ -118,6 +121,11 @@ bool bench_all(const Options& o) {
   return shapes.empty() || bench_shapes(*context, table, peaks, shapes, o.rounds, csv);
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;  // of files that are not there, which cannot be the same
+  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, error);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Times the tuned dispatch against cuBLAS and the best of cuBLASLt's heuristics.", "gemm-bench");
   Options options;
@@ -126,6 +134,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (options.shapes.empty() && !options.ladder) throw CLI::RequiredError("--shapes FILE or --ladder");
     if (options.shapes.empty() && !options.csv.empty()) throw CLI::RequiresError("--csv", "--shapes");
+    if (same_file(options.shapes, options.csv)) throw CLI::ValidationError("--csv", "would overwrite the shapes file");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

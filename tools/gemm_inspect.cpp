@@ -1,6 +1,9 @@
 // gemm-inspect: what a table holds, and why a shape gets its kernel.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -10,12 +13,21 @@
 namespace gemm {
 namespace {
 
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+// Warnings that are told; a table with more of them is damaged as a whole.
+constexpr size_t kMostWarnings = 20;
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw Error(std::string("cannot write to standard output: ") + std::strerror(errno));
+}
 
 Table load(const std::string& path) {
   std::vector<std::string> warnings;
   Table table = load_table(path, &warnings).value_or_throw();
-  for (const std::string& warning : warnings) std::fprintf(stderr, "gemm-inspect: warning: %s\n", warning.c_str());
+  for (size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i)
+    std::fprintf(stderr, "gemm-inspect: warning: %s\n", warnings[i].c_str());
+  if (warnings.size() > kMostWarnings)
+    std::fprintf(stderr, "gemm-inspect: and %zu warnings more\n", warnings.size() - kMostWarnings);
   return table;
 }
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <thread>
@@ -19,6 +20,11 @@ using gemm::SearchSpace;
 using gemm::Shape;
 
 constexpr int kUsage = 2;
+
+// The command line, or a file that it names, is wrong.
+class UsageError : public gemm::Error {
+  using gemm::Error::Error;
+};
 
 struct Arguments {
   int gpu = 0;
@@ -48,29 +54,41 @@ constexpr const char* kExamples =
     "\n"
     "A shapes file has a header line with the columns m,n,k,transa,transb and, if you like, class, batch and source.\n"
     "Interrupted? Start the same command again: the trial log beside the table (.jsonl) has all finished work.\n"
-    "Exit status: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted.";
+    "Exit status: 0 done, 1 failed or all shapes skipped, 2 wrong usage, 129, 130 or 143 interrupted.";
+
+// CLI::Range lets NaN pass.
+CLI::Validator number_from(double least, double most, const std::string& range) {
+  const auto check = [=](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (end != text.c_str() && *end == 0 && value >= least && value <= most) return {};
+    return "'" + text + "' is not a number from " + range;
+  };
+  return {check, "FLOAT in [" + range + "]"};
+}
 
 void define(CLI::App& app, Arguments& a) {
   app.description(kDescription);
   app.footer(kExamples);
-  app.add_option("--gpu", a.gpu, "Number of the GPU to tune (as nvidia-smi counts)")->check(CLI::NonNegativeNumber);
-  app.add_flag("--emulated", a.emulated, "Use the emulated device in place of a GPU");
+  CLI::Option* gpu =
+      app.add_option("--gpu", a.gpu, "Number of the GPU to tune (as nvidia-smi counts)")->check(CLI::Range(0, 1023));
+  app.add_flag("--emulated", a.emulated, "Use the emulated device in place of a GPU")->excludes(gpu);
   app.add_option("--shapes", a.shape_files, "CSV file of shapes to tune; may be given several times");
   app.add_flag("--default-shapes,!--no-default-shapes", a.default_shapes,
                "Tune the default grid (after --shapes); on by default");
   app.add_option("-o,--output", a.table_path, "Table to write or to add to [configs/<gpu>.json, or ./<gpu>.json]");
   app.add_option("--space", a.space_path, "Search space to use instead of configs/space.json");
   app.add_option("--budget", a.budget_minutes, "Stop after this many minutes with what is done by then")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(0.01, 10080, "0.01 to 10080"));
   app.add_option("--candidates", a.candidates, "Most configurations to compile and time per shape")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--timeout", a.timeout_s, "Seconds after which a candidate counts as hanging")
-      ->check(CLI::PositiveNumber)
+      ->check(number_from(0.001, 86400, "0.001 to 86400"))
       ->capture_default_str();
   app.add_flag("--fresh", a.fresh, "Measure again what the trial log already has (the old log is kept under a new name)");
-  app.add_flag("--dry-run", a.dry_run, "Say what would be done, and do nothing");
-  app.add_flag("--list", a.list, "Print every configuration with 'ok' or why it is out, and do nothing");
+  CLI::Option* dry_run = app.add_flag("--dry-run", a.dry_run, "Say what would be done, and do nothing");
+  app.add_flag("--list", a.list, "Print every configuration with 'ok' or why it is out, and do nothing")->excludes(dry_run);
   app.add_option("--worker", a.worker_fd)->group("");  // how the tuner starts its own worker
 }
 
@@ -89,8 +107,15 @@ std::string default_space_path() {
   throw gemm::Error("cannot find configs/space.json; name the search space with --space");
 }
 
+// The contents of a file that the user named.
+template <class T>
+T named_by_user(gemm::Result<T> contents) {
+  if (!contents) throw UsageError(contents.error());
+  return std::move(*contents);
+}
+
 SearchSpace space_for(const Arguments& a) {
-  if (!a.space_path.empty()) return gemm::read_space(a.space_path).value_or_throw();
+  if (!a.space_path.empty()) return named_by_user(gemm::read_space(a.space_path));
   if (a.emulated) return gemm::space_of(gemm::emulated_configs());
   return gemm::read_space(default_space_path()).value_or_throw();
 }
@@ -98,27 +123,31 @@ SearchSpace space_for(const Arguments& a) {
 std::vector<Shape> shapes_for(const Arguments& a) {
   std::vector<Shape> shapes;
   for (const std::string& file : a.shape_files) {
-    const std::vector<Shape> more = gemm::read_shapes(file).value_or_throw();
+    const std::vector<Shape> more = named_by_user(gemm::read_shapes(file));
     shapes.insert(shapes.end(), more.begin(), more.end());
   }
   if (a.default_shapes) {
     const std::vector<Shape> more = a.emulated ? gemm::emulated_shapes() : gemm::default_shapes();
     shapes.insert(shapes.end(), more.begin(), more.end());
   }
-  if (shapes.empty()) throw gemm::Error("no shapes to tune: give --shapes FILE.csv with --no-default-shapes");
+  if (shapes.empty()) throw UsageError("no shapes to tune: give --shapes FILE.csv with --no-default-shapes");
   return gemm::without_repeats(shapes);
 }
 
 // The device whose limits --list and --dry-run speak of: the GPU where there is one, else the description of an H200.
 DeviceInfo described_device(const Arguments& a) {
-  std::string why = "--emulated";
-  if (!a.emulated && gemm::cuda_device_count(&why) > a.gpu) {
+  DeviceInfo info = gemm::default_emulator_options().info;
+  if (a.emulated) return info;
+  std::string why = "there is no GPU " + std::to_string(a.gpu);
+  if (gemm::cuda_device_count(&why) > a.gpu) {
     gemm::Result<std::unique_ptr<gemm::Device>> device = gemm::open_cuda_device(a.gpu);
     if (device) return (*device)->info();
     why = device.error();
   }
-  DeviceInfo info = gemm::default_emulator_options().info;
-  std::fprintf(stderr, "using the description of %s (%s)\n", info.name.c_str(), why.c_str());
+  // The emulator's description is that of an H200.
+  info.name = "NVIDIA H200";
+  info.emulated = false;
+  std::fprintf(stderr, "no GPU to ask (%s): answering as an H200 would\n", why.c_str());
   return info;
 }
 
@@ -142,6 +171,7 @@ int dry_run(const Arguments& a) {
   const DeviceInfo device = described_device(a);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const gemm::TunePlan plan = gemm::plan_tuning(space, shapes, device, a.candidates, cores);
+  if (plan.valid_configs == 0) throw gemm::Error(gemm::no_valid_configs(device));
   std::printf("device          %s, %d SMs\n", device.name.c_str(), device.sm_count);
   std::printf("search space    %zu combinations, %zu valid configurations\n", plan.combinations, plan.valid_configs);
   std::printf("shapes          %zu\n", plan.shapes);
@@ -213,6 +243,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return kUsage;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

@@ -13,8 +13,9 @@
  *
  * Streams. Products are enqueued on the caller's stream and return before they are done. NULL is the legacy default stream.
  * The first call for a new kind of problem compiles its kernel (about a second; later processes take it from the disk cache)
- * and the first on a stream that splits k or uses cuBLAS allocates workspace; call gemm_prepare before a time-critical section or before
- * capturing a CUDA graph. A graph that holds a product with split k uses the workspace of the stream it was captured on.
+ * and the first on a stream that splits k or uses cuBLAS allocates workspace; call gemm_prepare before a time-critical
+ * section or before capturing a CUDA graph. A graph that holds a product with split k uses the workspace of the stream it
+ * was captured on.
  *
  * Threads. Every function may be called from any thread at any time, also with the same context, except that a context may
  * not be destroyed while another thread uses it.
@@ -113,12 +114,11 @@ GEMM_API gemm_status_t gemm_sgemm_strided_batched(gemm_context_t* context, gemm_
                                                   int64_t stride_c, int64_t batch);
 
 /*
- * Workspace on the GPU for products that split k or are served by cuBLAS. By default each stream that needs it gets 32 MiB of
- * its own on first need. With `workspace` NULL, `bytes` replaces that size; 0 means that k is never split, and that cuBLAS
- * takes its own. Otherwise `workspace` is the caller's device memory of `bytes` bytes, a multiple of 16 as an address; it
- * serves all streams, so only one stream at a time may use the context, and the caller must keep the memory until the context
- * is destroyed or gets another workspace.
- * Waits for the GPU. INVALID_ARGUMENT.
+ * Workspace on the GPU for products that split k or are served by cuBLAS. By default each stream that needs it gets 32 MiB
+ * of its own on first need. With `workspace` NULL, `bytes` replaces that size; 0 means that k is never split, and that
+ * cuBLAS takes its own. Otherwise `workspace` is the caller's device memory of `bytes` bytes, a multiple of 16 as an
+ * address; it serves all streams, so only one stream at a time may use the context, and the caller must keep the memory
+ * until the context is destroyed or gets another workspace. Waits for the GPU. INVALID_ARGUMENT.
  */
 GEMM_API gemm_status_t gemm_set_workspace(gemm_context_t* context, void* workspace, size_t bytes);
 

@@ -1,9 +1,13 @@
 // Reads a table from JSON. The text as a whole must be JSON and name its device; below that, each kernel and each point
 // stands alone: one that cannot be used is left out with a warning, and the rest is used.
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_set>
 
+#include "dispatch/json_text.h"
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
 
@@ -14,38 +18,42 @@ using nlohmann::json;
 
 constexpr int64_t kMaxLength = std::numeric_limits<int>::max();  // of m, n, k and batch in a table
 constexpr int kMaxSplit = 65535;                                 // grid.y
+constexpr int kMostRegisters = 255;                              // of a thread
 
-// Some writers emit NaN and Infinity, which are not JSON. Quoted, they cost the entry that holds them, not the whole table.
+// Length of the number at text[at] if it is one beyond the range of doubles, such as 1e400; else 0.
+size_t overflowing_number(const std::string& text, size_t at) {
+  if (text[at] != '-' && (text[at] < '0' || text[at] > '9')) return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+  return error == std::errc::result_out_of_range ? static_cast<size_t>(end - text.data()) - at : 0;
+}
+
+// Length of the word or number at text[at] that stands for no finite number, or 0.
+size_t nonfinite(const std::string& text, size_t at) {
+  for (const char* word : {"-Infinity", "Infinity", "NaN"})
+    if (text.compare(at, std::char_traits<char>::length(word), word) == 0) return std::char_traits<char>::length(word);
+  const bool begins = at == 0 || std::string_view("0123456789.eE+-").find(text[at - 1]) == std::string_view::npos;
+  return begins ? overflowing_number(text, at) : 0;
+}
+
+// Some writers emit NaN and Infinity, which are not JSON, or numbers that no double holds. Quoted, they cost the entry that
+// holds them, not the whole table.
 std::string quote_nonfinite(const std::string& text) {
   std::string out;
   out.reserve(text.size());
   bool in_string = false;
   for (size_t at = 0; at < text.size();) {
-    size_t length = 1;
-    bool nonfinite = false;
-    if (in_string) {
-      if (text[at] == '\\' && at + 1 < text.size()) length = 2;
-    } else {
-      for (const char* word : {"-Infinity", "Infinity", "NaN"})
-        if (text.compare(at, std::char_traits<char>::length(word), word) == 0) {
-          length = std::char_traits<char>::length(word);
-          nonfinite = true;
-          break;
-        }
+    if (const size_t length = in_string ? 0 : nonfinite(text, at); length > 0) {
+      out += '"' + text.substr(at, length) + '"';
+      at += length;
+      continue;
     }
+    const size_t length = in_string && text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
     if (text[at] == '"') in_string = !in_string;
-    if (nonfinite) out += '"';
     out.append(text, at, length);
-    if (nonfinite) out += '"';
     at += length;
   }
   return out;
-}
-
-// "[json.exception.parse_error.101] parse error at line 1, column 7: …" without the bracket.
-std::string without_tag(const std::string& message) {
-  const size_t end = message.find("] ");
-  return end == std::string::npos ? message : message.substr(end + 2);
 }
 
 std::string shown(const json& value) {
@@ -150,11 +158,10 @@ PortfolioKernel read_kernel(const json& entry, const Table& table) {
   if (const char* why = why_invalid(c, table.device.limits)) throw Error("kernel '" + kernel.id + "' cannot run: " + why);
   if (kernel.id != config_id(c))
     throw Error("its parameters are those of '" + config_id(c) + "', not of '" + kernel.id + "'");
-  if (table.find_kernel(kernel.id)) throw Error("kernel '" + kernel.id + "' is listed twice");
-  kernel.registers = small_integer(entry, "registers", 0);
+  kernel.registers = small_integer(entry, "registers", 0, kMostRegisters);
   kernel.spill_bytes = small_integer(entry, "spill_bytes", 0);
-  kernel.shared_bytes = small_integer(entry, "shared_bytes", 0);
-  kernel.threads = small_integer(entry, "threads");
+  kernel.shared_bytes = small_integer(entry, "shared_bytes", 0, table.device.limits.shared_bytes_per_block);
+  kernel.threads = small_integer(entry, "threads", c.threads(), c.threads());
   return kernel;
 }
 
@@ -163,8 +170,10 @@ Problem read_problem(const json& object) {
   Op op_a{}, op_b{};
   if (ops.size() != 2 || !op_from_char(ops[0], op_a) || !op_from_char(ops[1], op_b))
     wrong("ops", field(object, "ops"), "two letters of N and T");
-  return packed_problem(integer(object, "m", 1, kMaxLength), integer(object, "n", 1, kMaxLength),
-                        integer(object, "k", 1, kMaxLength), op_a, op_b, integer(object, "batch", 1, kMaxLength));
+  const int64_t m = integer(object, "m", 1, kMaxLength);
+  const int64_t n = integer(object, "n", 1, kMaxLength);
+  const int64_t k = integer(object, "k", 1, kMaxLength);
+  return packed_problem(m, n, k, op_a, op_b, integer(object, "batch", 1, kMaxLength));
 }
 
 TimeStats read_time(const json& object) {
@@ -202,7 +211,6 @@ TablePoint read_point(const json& entry, const Table& table) {
     if (!tie.is_string()) wrong("ties", ties, "an array of strings");
     point.ties.push_back(tie.get<std::string>());
   }
-  if (table.find_point(point.problem)) throw Error("problem " + to_string(point.problem) + " is listed twice");
   return point;
 }
 
@@ -215,13 +223,19 @@ std::string entry_name(const char* array, size_t index, const json& entry) {
   return name;
 }
 
+std::string key_of(const PortfolioKernel& kernel) { return "kernel '" + kernel.id + "'"; }
+std::string key_of(const TablePoint& point) { return "problem " + to_string(point.problem); }
+
 template <class Entry>
 void read_entries(const json& root, const char* name, Entry (*read)(const json&, const Table&), const Table& table,
                   std::vector<Entry>& entries, std::vector<std::string>* warnings) {
   const json& array = field(root, name);
   if (!array.is_array()) wrong(name, array, "an array");
+  std::unordered_set<std::string> seen;
   for (size_t i = 0; i < array.size(); ++i) try {
-      entries.push_back(read(array[i], table));
+      Entry entry = read(array[i], table);
+      if (!seen.insert(key_of(entry)).second) throw Error(key_of(entry) + " is listed twice");
+      entries.push_back(std::move(entry));
     } catch (const Error& error) {
       if (warnings) warnings->push_back(entry_name(name, i, array[i]) + " is left out: " + error.what());
     }
@@ -250,10 +264,12 @@ Result<Table> parse_table(const std::string& text, std::vector<std::string>* war
   if (text.empty()) return Failure{"the file is empty"};
   if (text.compare(0, 3, "\xEF\xBB\xBF") == 0)
     return Failure{"line 1, column 1: the file starts with a byte order mark; save it as plain UTF-8"};
+  const Result<json> root = parse_json(quote_nonfinite(text));
+  if (!root) return Failure{root.error()};
   try {
-    return read_table(json::parse(quote_nonfinite(text)), warnings);
+    return read_table(*root, warnings);
   } catch (const json::exception& error) {
-    return Failure{without_tag(error.what())};
+    return Failure{without_json_tag(error.what())};
   } catch (const Error& error) {
     return Failure{error.what()};
   }

@@ -62,15 +62,24 @@ BenchRow Bench::run(const Shape& shape) {
   BenchRow row;
   row.shape = shape;
   row.floor_us = floor_us(peaks_, shape.problem);
-  const Result<std::unique_ptr<ProblemBench>> bench = ProblemBench::create(context_, shape.problem);
+  try {
+    measure(row);
+  } catch (const Error& error) {
+    row.failure = error.what();
+  }
+  return row;
+}
+
+void Bench::measure(BenchRow& row) {
+  const Result<std::unique_ptr<ProblemBench>> bench = ProblemBench::create(context_, row.shape.problem);
   if (!bench) {
     row.failure = bench.error();
-    return row;
+    return;
   }
   const Result<Served> served = serve_as_dispatch(context_, table_, **bench);
   if (!served) {
     row.failure = served.error();
-    return row;
+    return;
   }
   row.rule = served->candidate.rule;
   row.use_cublas = served->candidate.use_cublas;
@@ -81,11 +90,10 @@ BenchRow Bench::run(const Shape& shape) {
     if (!verdict.ok()) {
       row.failure = "wrong result of " + to_string(row.choice) + ": " + verdict.reason;
       row.wrong = true;
-      return row;
+      return;
     }
   }
   time(row, **bench, *served);
-  return row;
 }
 
 void Bench::time(BenchRow& row, ProblemBench& bench, const Served& served) {

@@ -49,10 +49,11 @@ class Bench {
   Bench(BenchContext& context, const Table* table, const Peaks& peaks, int rounds)
       : context_(context), table_(table), peaks_(peaks), rounds_(rounds) {}
 
-  // Throws Error when the device fails.
+  // An Error is the failure of this row alone: the next shape may do.
   BenchRow run(const Shape& shape);
 
  private:
+  void measure(BenchRow& row);
   void time(BenchRow& row, ProblemBench& bench, const Served& served);
 
   BenchContext& context_;

@@ -28,6 +28,12 @@ void record_interrupts() {
   action.sa_handler = on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // Under nohup a hangup means nothing.
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+  // A file beyond the size limit is then an error of write, which says what was lost.
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 int interrupt_signal() { return g_signal; }

@@ -39,15 +39,14 @@ std::vector<Choice> PointTuner::best_of(const Problem& problem, Stage stage, con
   return best;
 }
 
-// True when the stage is complete, by now or by an earlier run.
-bool PointTuner::run_stage(const Problem& problem, const std::vector<Choice>& choices, Stage stage) {
-  if (stop_()) return false;
+PointTuner::StageEnd PointTuner::run_stage(const Problem& problem, const std::vector<Choice>& choices, Stage stage) {
+  if (stop_()) return {StageEnd::Kind::stopped, {}};
   std::vector<Choice> missing;
   for (const Choice& choice : choices)
     if (log_.evidence(problem).find(choice, stage) == nullptr) missing.push_back(choice);
   // Finalists and baselines are only comparable when they were measured together.
   if (stage == Stage::finals) missing = choices;
-  if (missing.empty() && stage != Stage::finals) return true;
+  if (missing.empty() && stage != Stage::finals) return {};
 
   size_t done = 0;
   const StageResult result = session_.run(problem, missing, stage, [&](const Choice& choice, const Outcome& outcome) {
@@ -55,42 +54,53 @@ bool PointTuner::run_stage(const Problem& problem, const std::vector<Choice>& ch
     if (!outcome.correct()) progress_.failed();
     progress_.stage(to_string(stage), ++done, missing.size());
   });
-  if (result.interrupted) return false;
+  if (result.interrupted) return {StageEnd::Kind::stopped, {}};
   if (!result.skipped.empty()) {
     progress_.message("skipped " + to_string(problem) + ": " + result.skipped);
-    log_.finish(problem, result.skipped);
-    return false;
+    return {StageEnd::Kind::skipped, result.skipped};
   }
   if (stage == Stage::finals) log_.add_baselines(problem, result.baselines);
+  return {};
+}
+
+// After a stage that is not complete: whether the next problem may be tuned.
+bool PointTuner::give_up(const Problem& problem, const StageEnd& end) {
+  if (end.kind == StageEnd::Kind::stopped) return false;
+  log_.skip(problem, end.why);
   return true;
 }
 
 bool PointTuner::tune(const Problem& problem, const std::vector<Choice>& candidates) {
   progress_.point(to_string(problem));
   std::vector<Choice> screened = candidates;
-  if (!run_stage(problem, screened, Stage::screen)) return log_.evidence(problem).finished;
+  StageEnd end = run_stage(problem, screened, Stage::screen);
+  if (!end.complete()) return give_up(problem, end);
   for (const Choice& parent : best_of(problem, Stage::screen, candidates, kSplitParents))
     add_new(screened, split_neighbours(parent, problem, limits_), kNeighboursPerParent);
-  if (!run_stage(problem, screened, Stage::screen)) return log_.evidence(problem).finished;
+  end = run_stage(problem, screened, Stage::screen);
+  if (!end.complete()) return give_up(problem, end);
 
   const size_t third = std::clamp<size_t>(screened.size() / 3, kFinalists, kMostRefined);
   const std::vector<Choice> refined = best_of(problem, Stage::screen, screened, third);
-  if (!refined.empty() && !run_stage(problem, refined, Stage::refine)) return log_.evidence(problem).finished;
+  if (!refined.empty()) end = run_stage(problem, refined, Stage::refine);
+  if (!end.complete()) return give_up(problem, end);
 
-  if (!run_stage(problem, best_of(problem, Stage::refine, refined, kFinalists), Stage::finals))
-    return log_.evidence(problem).finished;
+  end = run_stage(problem, best_of(problem, Stage::refine, refined, kFinalists), Stage::finals);
+  if (!end.complete()) return give_up(problem, end);
   const PointResult result = evaluate(log_.evidence(problem));
-  if (result.options.empty())
-    progress_.message("no kernel was right for " + to_string(problem) + "; see the trial log");
-  else
-    progress_.best(result.options.front().time_us.median, result.cublas_us.value_or(0));
-  log_.finish(problem, "");
+  if (result.options.empty()) {
+    progress_.message("skipped " + to_string(problem) + ": no kernel was right; see the trial log");
+    log_.skip(problem, "no kernel was right");
+    return true;
+  }
+  progress_.best(result.options.front().time_us.median, result.cublas_us.value_or(0));
+  log_.finish(problem);
   return true;
 }
 
 bool PointTuner::measure_finally(const Problem& problem, const std::vector<Choice>& choices) {
   progress_.point(to_string(problem));
-  return run_stage(problem, choices, Stage::finals);
+  return run_stage(problem, choices, Stage::finals).kind != StageEnd::Kind::stopped;
 }
 
 }  // namespace gemm

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tuner/candidates.h"
 #include "tuner/cost_model.h"
@@ -11,6 +12,9 @@ namespace gemm {
 namespace {
 
 constexpr int kMostHeuristics = 16;
+
+// Larger problems fit no device; what is computed from smaller ones stays far within 64 bits.
+constexpr double kMostBytes = 1e17;
 
 int64_t set_bytes(const Problem& p) { return 4 * (p.extent_a() + p.extent_b() + p.extent_c()); }
 
@@ -22,6 +26,7 @@ int sets_for(const Problem& p) {
 }  // namespace
 
 int64_t bench_bytes(const Problem& problem) {
+  if (problem.bytes() > kMostBytes) return std::numeric_limits<int64_t>::max();
   return sets_for(problem) * set_bytes(problem) + ReferenceProduct::bytes(problem) + GuardedOutput::bytes(problem);
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
+#include <tuple>
 
 namespace gemm {
 namespace {
@@ -107,6 +109,11 @@ class ShapeReader {
   std::map<std::string, size_t> columns_;  // name -> place
 };
 
+// Every field, to order problems by.
+auto all_of(const Problem& p) {
+  return std::make_tuple(p.m, p.n, p.k, p.op_a, p.op_b, p.lda, p.ldb, p.ldc, p.batch, p.stride_a, p.stride_b, p.stride_c);
+}
+
 // Collects shapes with little to write for each.
 struct ShapeList {
   std::vector<Shape> shapes;
@@ -190,10 +197,11 @@ std::vector<Shape> emulated_shapes() {
 }
 
 std::vector<Shape> without_repeats(const std::vector<Shape>& shapes) {
+  const auto before = [](const Problem& a, const Problem& b) { return all_of(a) < all_of(b); };
+  std::set<Problem, decltype(before)> seen(before);
   std::vector<Shape> unique;
   for (const Shape& shape : shapes)
-    if (std::none_of(unique.begin(), unique.end(), [&](const Shape& other) { return other.problem == shape.problem; }))
-      unique.push_back(shape);
+    if (seen.insert(shape.problem).second) unique.push_back(shape);
   return unique;
 }
 

@@ -1,11 +1,13 @@
 #include "tuner/space.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <unordered_set>
 
+#include "dispatch/json_text.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/json_forms.h"
 
@@ -45,15 +47,28 @@ std::vector<Value> read_values(const Json& family, const char* name, Member memb
 SpaceFamily read_family(const Json& json) {
   SpaceFamily family;
   family.name = json.at("name").get<std::string>();
+  const Json parameters = to_json(KernelConfig{});
   for (const auto& [key, value] : json.items())
-    if (key != "name" && key != "comment" && value.is_array() && !value.empty())
-      config_from_json(Json{{key, value[0]}});  // throws for an unknown parameter
+    if (key != "name" && key != "comment" && !parameters.contains(key)) throw Error("unknown parameter '" + key + "'");
   for (const IntList& list : kIntLists) family.*list.values = read_values<int>(json, list.name, list.member);
   family.load = read_values<LoadPath>(json, "load", &KernelConfig::load);
   family.order = read_values<FmaOrder>(json, "order", &KernelConfig::order);
   family.acc_init = read_values<AccInit>(json, "acc_init", &KernelConfig::acc_init);
   return family;
 }
+
+// A default would be a guess at what was meant.
+KernelConfig read_extra(const Json& json) {
+  const KernelConfig config = config_from_json(json);
+  const Json parameters = to_json(config);
+  for (const auto& [name, value] : parameters.items())
+    if (!json.contains(name)) throw Error("parameter '" + name + "' is missing");
+  return config;
+}
+
+// Counts that do not fit stay at the largest one.
+size_t product(size_t a, size_t b) { return a != 0 && b > SIZE_MAX / a ? SIZE_MAX : a * b; }
+size_t sum(size_t a, size_t b) { return b > SIZE_MAX - a ? SIZE_MAX : a + b; }
 
 void visit_family(const SpaceFamily& family, size_t depth, KernelConfig& config,
                   const std::function<void(const KernelConfig&)>& visit) {
@@ -77,14 +92,14 @@ void visit_family(const SpaceFamily& family, size_t depth, KernelConfig& config,
 }  // namespace
 
 size_t SpaceFamily::combinations() const {
-  size_t count = load.size() * order.size() * acc_init.size();
-  for (const IntList& list : kIntLists) count *= (this->*list.values).size();
+  size_t count = product(product(load.size(), order.size()), acc_init.size());
+  for (const IntList& list : kIntLists) count = product(count, (this->*list.values).size());
   return count;
 }
 
 size_t SearchSpace::combinations() const {
   size_t count = extra.size();
-  for (const SpaceFamily& family : families) count += family.combinations();
+  for (const SpaceFamily& family : families) count = sum(count, family.combinations());
   return count;
 }
 
@@ -100,7 +115,7 @@ Result<SearchSpace> parse_space(const std::string& text, const std::string& name
   SearchSpace space;
   std::string where = "top level";
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text).value_or_throw();
     if (!json.is_object()) throw Error("must be an object with 'families' or 'extra'");
     for (const auto& [key, value] : json.items())
       if (key != "families" && key != "extra" && key != "comment") throw Error("unknown key '" + key + "'");
@@ -112,7 +127,7 @@ Result<SearchSpace> parse_space(const std::string& text, const std::string& name
     }
     for (const Json& config : json.value("extra", Json::array())) {
       where = "extra configuration " + std::to_string(space.extra.size() + 1);
-      space.extra.push_back(config_from_json(config));
+      space.extra.push_back(read_extra(config));
     }
   } catch (const std::exception& error) {
     return Failure{"search space " + name + ", " + where + ": " + error.what()};

@@ -48,7 +48,7 @@ struct Evidence {
   std::vector<Trial> trials;
   BaselineTimes baselines;
   bool finished = false;
-  std::string skipped;  // why the problem was not tuned; empty where it was
+  std::string skipped;  // why this run could not tune the problem; empty where it did not try or could
 
   // The trial of this choice at this stage, or nullptr.
   const Trial* find(const Choice& choice, Stage stage) const;

@@ -184,8 +184,9 @@ void TrialLog::read_line(const std::string& line) {
                                json.at("cublaslt_best_us").get<std::vector<double>>(),
                                json.at("cublaslt_algorithm").get<std::string>()};
     } else if (json.contains("finished")) {
-      of(problem).finished = true;
-      of(problem).skipped = json.at("skipped").get<std::string>();
+      Evidence& evidence = of(problem);
+      evidence.finished = json.at("skipped").get<std::string>().empty();
+      if (!evidence.finished) std::erase_if(evidence.trials, [](const Trial& trial) { return !trial.outcome.correct(); });
     }
   } catch (const std::exception&) {
   }
@@ -197,7 +198,10 @@ void TrialLog::append(const std::string& line) {
   while (written < text.size()) {
     const ssize_t count = ::write(fd_, text.data() + written, text.size() - written);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw Error(system_failure("cannot write to the trial log", path_));
+    if (count <= 0) {
+      has_everything_ = false;
+      throw Error(system_failure("cannot write to the trial log", path_));
+    }
     written += static_cast<size_t>(count);
   }
 }
@@ -217,11 +221,15 @@ void TrialLog::add_baselines(const Problem& problem, const BaselineTimes& times)
   of(problem).baselines = times;
 }
 
-void TrialLog::finish(const Problem& problem, const std::string& skipped) {
-  append(
-      Json{{"timestamp", utc_timestamp()}, {"problem", to_json(problem)}, {"finished", true}, {"skipped", skipped}}.dump());
+void TrialLog::finish(const Problem& problem) {
+  append(Json{{"timestamp", utc_timestamp()}, {"problem", to_json(problem)}, {"finished", true}, {"skipped", ""}}.dump());
   of(problem).finished = true;
-  of(problem).skipped = skipped;
+}
+
+void TrialLog::skip(const Problem& problem, const std::string& why) {
+  append(Json{{"timestamp", utc_timestamp()}, {"problem", to_json(problem)}, {"finished", false}, {"skipped", why}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace));
+  of(problem).skipped = why;
 }
 
 }  // namespace gemm

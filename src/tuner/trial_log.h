@@ -39,7 +39,13 @@ class TrialLog {
   // Each writes one line at once and throws Error when that fails.
   void add(const Trial& trial);
   void add_baselines(const Problem& problem, const BaselineTimes& times);
-  void finish(const Problem& problem, const std::string& skipped);  // `skipped`: why it was not tuned, or empty
+  void finish(const Problem& problem);
+  // It could not be tuned. Whoever opens the log next finds the problem unfinished and without its failed trials, so that it
+  // is tried again.
+  void skip(const Problem& problem, const std::string& why);
+
+  // False once a line could not be written.
+  bool has_everything() const { return has_everything_; }
 
  private:
   TrialLog(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
@@ -49,6 +55,7 @@ class TrialLog {
 
   int fd_ = -1;
   std::string path_;
+  bool has_everything_ = true;
   std::map<std::string, Evidence> evidence_;
 };
 

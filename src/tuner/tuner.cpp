@@ -90,7 +90,7 @@ class TuneRun {
     if (!write_table()) return 1;
     report();
     if (interrupt_signal() != 0) return 128 + interrupt_signal();
-    return failed_ ? 1 : 0;
+    return failed_ || skipped_shapes() == options_.shapes.size() ? 1 : 0;
   }
 
  private:
@@ -140,10 +140,11 @@ class TuneRun {
           candidates.push_back(best->choice);
   }
 
+  // Of finished problems, and of those where only cuBLAS was right.
   std::vector<PointResult> points() const {
     std::vector<PointResult> results;
     for (const auto& [name, evidence] : log_.evidence())
-      if (evidence.finished && evidence.skipped.empty()) results.push_back(evaluate(evidence));
+      if (evidence.finished || !evidence.baselines.cublas_us.empty()) results.push_back(evaluate(evidence));
     return with_older_points(std::move(results), older_);
   }
 
@@ -180,22 +181,31 @@ class TuneRun {
         make_table(device_, environment_, options_.command_line, results, select_portfolio(results, kMostPortfolioKernels));
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)
-      std::fprintf(stderr, "error: %s; the trial log has all results, run the same command again\n", saved.error().c_str());
+      std::fprintf(stderr, "error: %s; the trial log %s, run the same command again\n", saved.error().c_str(),
+                   log_.has_everything() ? "has all results" : "has the results up to its own failure");
     return saved.ok();
   }
 
-  void report() const {
+  // Shapes that this run tried and could not tune.
+  size_t skipped_shapes() {
+    size_t skipped = 0;
+    for (const Shape& shape : options_.shapes) skipped += !log_.evidence(shape.problem).skipped.empty();
+    return skipped;
+  }
+
+  void report() {
+    const size_t skipped = skipped_shapes();
     size_t unfinished = 0;
-    for (const Shape& shape : options_.shapes) {
-      const auto known = log_.evidence().find(to_string(shape.problem));
-      unfinished += known == log_.evidence().end() || !known->second.finished;
-    }
+    for (const Shape& shape : options_.shapes) unfinished += !log_.evidence(shape.problem).finished;
+    unfinished -= skipped;
     size_t cublas = 0;
     for (const TablePoint& point : table_.points) cublas += point.use_cublas;
     std::fprintf(stderr, "%s: %zu points (%s), %zu kernels, cuBLAS is faster for %zu\n", path_.c_str(), table_.points.size(),
                  table_.provenance.c_str(), table_.portfolio.size(), cublas);
     if (unfinished > 0)
       std::fprintf(stderr, "%zu shapes are not done yet; the same command goes on where this one stopped\n", unfinished);
+    if (skipped > 0)
+      std::fprintf(stderr, "%zu shapes were skipped: reasons above; the same command tries them again\n", skipped);
     if (session_.restarts() > 0) std::fprintf(stderr, "the worker was started again %d times\n", session_.restarts());
   }
 
@@ -220,6 +230,10 @@ std::string default_table_path(const DeviceInfo& device) {
   struct stat info {};
   const bool has_configs = ::stat("configs", &info) == 0 && S_ISDIR(info.st_mode);
   return (has_configs ? "configs/" : "") + device.slug() + ".json";
+}
+
+std::string no_valid_configs(const DeviceInfo& device) {
+  return "every configuration of the search space is out on " + device.name + "; gemm-tune --list says why";
 }
 
 TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
@@ -255,8 +269,7 @@ int tune(const TuneOptions& options) {
     const DeviceInfo& device = worker.device;
     if (!worker.message.empty()) std::fprintf(stderr, "%s\n", worker.message.c_str());
     const std::vector<KernelConfig> configs = valid_configs(options.space, device.limits);
-    if (configs.empty())
-      throw Error("every configuration of the search space is out on " + device.name + "; gemm-tune --list says why");
+    if (configs.empty()) throw Error(no_valid_configs(device));
     const std::string path = options.table_path.empty() ? default_table_path(device) : options.table_path;
     Table older = older_table(path, device);
     std::vector<std::string> messages;

@@ -17,7 +17,7 @@ struct TuneOptions {
   std::string table_path;     // empty: configs/<gpu>.json, or <gpu>.json where there is no folder configs
   double budget_minutes = 0;  // 0: no limit
   bool fresh = false;         // measure again what the log already has
-  int candidates = 32;        // per shape, at most
+  int candidates = 64;        // per shape, at most
   double timeout_s = 20;      // for one candidate
   std::string command_line;   // for the table
   bool terminal = false;      // progress on one line
@@ -31,11 +31,14 @@ struct TunePlan {
 TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
                      int cores);
 
+// What to say where the space has no configuration for a device.
+std::string no_valid_configs(const DeviceInfo& device);
+
 // Where the table of a device goes by default.
 std::string default_table_path(const DeviceInfo& device);
 
-// Tunes and writes the table. Returns the exit status: 0, 1 after a failure, 128 + n after signal n; finished work is kept
-// in every case. Messages go to stderr.
+// Tunes and writes the table. Returns the exit status: 0, 1 after a failure or where every shape was skipped, 128 + n
+// after signal n; finished work is kept in every case. Messages go to stderr.
 int tune(const TuneOptions& options);
 
 }  // namespace gemm

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -19,9 +20,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kLongestWaitSeconds = 30 * 86400.0;  // the clock counts nanoseconds in 64 bits
+
 // In the child, between fork and exec: only calls that are safe there.
 [[noreturn]] void become(std::vector<char*>& arguments, pid_t parent) {
+  // A terminal sends these to the worker too, but the tuner ends it.
   signal(SIGINT, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
   signal(SIGTERM, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
@@ -67,7 +72,8 @@ bool WorkerProcess::send(const std::string& line) {
 }
 
 WorkerProcess::Status WorkerProcess::receive(std::string& line, double timeout_s) {
-  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(timeout_s * 1000));
+  const std::chrono::duration<double> wait(std::min(timeout_s, kLongestWaitSeconds));
+  const Clock::time_point deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
   while (true) {
     if (interrupt_signal() != 0) return Status::interrupted;
     if (const size_t end = received_.find('\n'); end != std::string::npos) {
