@@ -252,6 +252,7 @@ TEST_F(BenchProgram, BadInputEndsWithAMessageAndTheRightStatus) {
     const char* message;
   };
   for (const Case& c : {Case{"--help", 0, "--shapes"},
+                        Case{"--version", 0, "0."},
                         {"", 2, "--shapes FILE or --ladder"},
                         {"--emulated --ladder --csv out.csv", 2, "--csv"},
                         {"--gpu -1 --shapes shapes.csv", 2, "--gpu"},

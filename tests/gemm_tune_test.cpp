@@ -363,6 +363,7 @@ TEST_F(GemmTune, AFileSizeLimitIsAnError) {
 }
 
 TEST_F(GemmTune, ExplainsItselfWithoutAGpu) {
+  EXPECT_EQ(run({"--version"}).status, 0);
   const Ended help = run({"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_NE(help.output.find("Examples:"), std::string::npos);

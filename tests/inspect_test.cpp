@@ -100,6 +100,7 @@ TEST(InspectProgram, ShowsExplainsAndRefuses) {
     const char* message;
   };
   for (const Case& c : {Case{"--help", 0, "--shape"},
+                        Case{"--version", 0, "0."},
                         {"t.json", 0, "1.250"},
                         {"t.json --shape 256,256,256", 0, "exact"},
                         {"t.json --shape 256,256", 2, "shape '256,256'"},

@@ -11,6 +11,7 @@
 
 #include "dispatch/explain.h"
 #include "emulator/emulated_device.h"
+#include "gemm/gemm.h"
 #include "tuner/bench_ladder.h"
 #include "tuner/bench_report.h"
 #include "tuner/formatted.h"
@@ -34,6 +35,7 @@ void print(const std::string& text) {
 void warn(const std::string& text) { std::fprintf(stderr, "gemm-bench: warning: %s\n", text.c_str()); }
 
 void add_options(CLI::App& app, Options& o) {
+  app.set_version_flag("--version", gemm_version());
   app.add_option("--shapes", o.shapes, "CSV file with the columns m,n,k,transa,transb and, where wanted, class,batch");
   app.add_option("--gpu", o.gpu, "CUDA device number")->check(CLI::Range(0, 1023))->capture_default_str();
   app.add_flag("--emulated", o.emulated, "use the emulated device; its times are modelled, not measured");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gemm/gemm.h"
 #include "tuner/inspect_report.h"
 
 namespace gemm {
@@ -33,6 +34,7 @@ Table load(const std::string& path) {
 
 int run(int argc, char** argv) {
   CLI::App app("Shows what a tuning table holds, or explains one shape.", "gemm-inspect");
+  app.set_version_flag("--version", gemm_version());
   std::string path, shape;
   app.add_option("table", path, "table to read, for example configs/nvidia-h200.json")->required();
   app.add_option("--shape", shape, "explain this problem: m,n,k[,ops[,batch]], for example 4096,16,4096,TN");

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "emulator/emulated_device.h"
+#include "gemm/gemm.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/tuner.h"
 #include "tuner/worker.h"
@@ -70,6 +71,7 @@ CLI::Validator number_from(double least, double most, const std::string& range) 
 void define(CLI::App& app, Arguments& a) {
   app.description(kDescription);
   app.footer(kExamples);
+  app.set_version_flag("--version", gemm_version());
   CLI::Option* gpu =
       app.add_option("--gpu", a.gpu, "Number of the GPU to tune (as nvidia-smi counts)")->check(CLI::Range(0, 1023));
   app.add_flag("--emulated", a.emulated, "Use the emulated device in place of a GPU")->excludes(gpu);
