@@ -121,8 +121,9 @@ TEST_F(Log, ATornHeaderStartsAgain) {
 }
 
 TEST_F(Log, AnotherHeaderSetsTheOldLogAside) {
-  for (LogHeader other : {LogHeader{"another GPU", "space", "source", "1"}, LogHeader{"some GPU", "wide", "source", "1"},
-                          LogHeader{"some GPU", "space", "new", "1"}, LogHeader{"some GPU", "space", "source", "2"}}) {
+  for (const LogHeader& other :
+       {LogHeader{"another GPU", "space", "source", "1"}, LogHeader{"some GPU", "wide", "source", "1"},
+        LogHeader{"some GPU", "space", "new", "1"}, LogHeader{"some GPU", "space", "source", "2"}}) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     open().value_or_throw().add(trial(2));

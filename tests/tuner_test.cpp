@@ -102,8 +102,9 @@ TEST(Points, FinalistsComeBeforeQuickTimes) {
   EXPECT_EQ(point.options[0].choice.config, config(4));
 }
 
-PointResult point(int64_t m, std::vector<std::pair<int, double>> stages_and_times) {
+PointResult point(int64_t m, const std::vector<std::pair<int, double>>& stages_and_times) {
   std::vector<Trial> trials;
+  trials.reserve(stages_and_times.size());
   for (const auto& [stages, us] : stages_and_times) trials.push_back(timed({config(stages)}, us));
   return evaluate(evidence_of(std::move(trials), m));
 }
