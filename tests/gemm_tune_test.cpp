@@ -91,6 +91,7 @@ class GemmTune : public testing::Test {
     setenv("GEMM_EMULATOR_FAULTS", faults.c_str(), 1);
     if (chdir(folder_.c_str()) != 0) _exit(126);
     std::vector<char*> words;
+    words.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
     execv(words[0], words.data());
@@ -378,8 +379,8 @@ TEST_F(GemmTune, ExplainsItselfWithoutAGpu) {
   EXPECT_NE(run({"--list", "--space", file("empty_space.json")}).output.find("not a multiple of the warp tile"),
             std::string::npos);
 
-  const Ended plan = run(
-      {"--dry-run", "--space", GEMM_SOURCE_DIR "/configs/space.json", "--no-default-shapes", "--shapes", file("two.csv")});
+  const std::string space = GEMM_SOURCE_DIR "/configs/space.json";
+  const Ended plan = run({"--dry-run", "--space", space, "--no-default-shapes", "--shapes", file("two.csv")});
   EXPECT_EQ(plan.status, 0) << plan.output;
   EXPECT_NE(plan.output.find("shapes          2\n"), std::string::npos) << plan.output;
   EXPECT_EQ(plan.output.find("mulated"), std::string::npos) << plan.output;

@@ -13,7 +13,7 @@ namespace {
 class ShapesFile : public testing::Test {
  protected:
   std::string write(const std::string& text) {
-    const std::string path = testing::TempDir() + "shapes_test.csv";
+    std::string path = testing::TempDir() + "shapes_test.csv";
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
