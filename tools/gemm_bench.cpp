@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,6 +15,8 @@
 #include "tuner/bench_report.h"
 #include "tuner/formatted.h"
 
+#include "program.h"
+
 namespace gemm {
 namespace {
 
@@ -26,11 +27,6 @@ struct Options {
   int rounds = 21;
   int64_t size = 4092;
 };
-
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw Error(std::string("cannot write to standard output: ") + std::strerror(errno));
-}
 
 void warn(const std::string& text) { std::fprintf(stderr, "gemm-bench: warning: %s\n", text.c_str()); }
 
@@ -146,11 +142,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace gemm
 
-int main(int argc, char** argv) {
-  try {
-    return gemm::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gemm-bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return gemm::run_program("gemm-bench", gemm::run, argc, argv); }

@@ -1,26 +1,20 @@
 // gemm-inspect: what a table holds, and why a shape gets its kernel.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "gemm/gemm.h"
 #include "tuner/inspect_report.h"
 
+#include "program.h"
+
 namespace gemm {
 namespace {
 
 // Warnings that are told; a table with more of them is damaged as a whole.
 constexpr size_t kMostWarnings = 20;
-
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw Error(std::string("cannot write to standard output: ") + std::strerror(errno));
-}
 
 Table load(const std::string& path) {
   std::vector<std::string> warnings;
@@ -59,11 +53,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace gemm
 
-int main(int argc, char** argv) {
-  try {
-    return gemm::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gemm-inspect: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return gemm::run_program("gemm-inspect", gemm::run, argc, argv); }

@@ -77,8 +77,8 @@ constexpr OperandLayout operand_layout(const KernelConfig& c, int rows, bool k_c
 struct KernelVariant {
   KernelConfig config;
   Op op_a = Op::N, op_b = Op::N;
-  int vec_a = 4, vec_b = 4;  // floats per global load of each operand: 4, 2 or 1, as pointer, ld and stride allow
-  bool long_ld = false;      // 64-bit offsets inside a tile, for leading dimensions from 2^22 on
+  int vec_a = 4, vec_b = 4;  // floats per global load of each operand: 4, 2 or 1, as pointer, ld, stride and size allow
+  bool long_ld = false;      // 64-bit offsets inside a tile, for leading dimensions of millions (launch.cpp)
 
   friend constexpr bool operator==(const KernelVariant&, const KernelVariant&) = default;
 

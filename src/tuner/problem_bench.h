@@ -46,7 +46,6 @@ class ProblemBench {
   static Result<std::unique_ptr<ProblemBench>> create(BenchContext& context, const Problem& problem);
 
   const Problem& problem() const { return problem_; }
-  int operand_sets() const { return static_cast<int>(sets_.size()); }
   // Operands with alpha 1 and beta 0; `rotation` is taken modulo the number of sets.
   Operands operands(int rotation) const;
 

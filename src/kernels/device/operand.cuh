@@ -9,9 +9,13 @@
 //     k1: r0 r1 r2 ..|pad  r1: k0 k1 .. |pad
 //
 // Every thread makes the same `kCopies` copies of `Vec` floats in every stage. Offsets inside the tile are computed once;
-// only the base pointer, the same for all threads, moves. Rows beyond the matrix are read from its last row instead: they
+// only the base pointer, the same for all threads, moves. Rows beyond the matrix are read from its last rows instead: they
 // feed only results that are never stored. Beyond the end of k zeros are filled in, selected and not multiplied, so that NaN
 // cannot leak in.
+//
+// Every cp.async moves all its floats or none: it could be cut short, but compute-sanitizer counts a cut one in full. So
+// where rows are contiguous, Vec divides their number (variant_for sees to it); where k is, a cut piece occurs in the tail
+// of k only.
 //
 // The tail of k comes first: stage 0 holds the last BK block with its mask, stage t > 0 the block t - 1. So only the first
 // stage pays for the mask, and 16-byte copies stay aligned.

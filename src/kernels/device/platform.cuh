@@ -7,7 +7,8 @@
 
 namespace gemm {
 
-// The type of byte offsets inside a tile. 32 bits save registers and additions and reach leading dimensions below 2^22.
+// The type of byte offsets inside a tile. 32 bits save registers and additions and reach leading dimensions of a few million
+// (launch.cpp has the rule).
 template <bool Long>
 struct LongOffsetType {
   using type = unsigned;

@@ -13,7 +13,9 @@
 //
 // Main loop, fragments double-buffered: while step s is multiplied, step s + 1 is loaded; the first step of a stage is
 // loaded during the last step of the stage before, right behind the one barrier of the stage. Copies for stage t + stages -
-// 1 are issued in the first step of stage t: their slot was read last in stage t - 1, before that barrier.
+// 1 are issued in the first step of stage t: their slot was read last in stage t - 1, before that barrier. With k fast there
+// are too few registers for a second fragment: each group of four steps is loaded and multiplied, and the barrier ends the
+// stage.
 #pragma once
 
 #include "kernels/device/epilogue.cuh"
