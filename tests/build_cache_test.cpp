@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "emulator/emulated_device.h"
+#include "kernels/launch.h"
 
 namespace gemm {
 namespace {
 
-KernelSpec spec(size_t config) { return tile_spec({emulated_configs()[config], Op::T, Op::T, 1, 1, false}); }
+KernelSpec spec(size_t config) {
+  return variant_spec(variant_for(emulated_configs()[config], packed_problem(64, 64, 64), {}));
+}
 
 TEST(BuildCache, RemembersWhatItBuilt) {
   BuildCache cache(make_emulated_device(), 0);

@@ -24,11 +24,11 @@ TEST(KernelConfig, DerivedSizes) {
 TEST(KernelConfig, SharedBytesCountRingOrSlices) {
   const KernelVariant nn{kGood, Op::N, Op::N};
   // A [16][128], B transposed [16][132], three stages, and the trailer.
-  EXPECT_EQ(nn.shared_bytes(), 3 * (16 * 128 + 16 * 132) * 4 + 16);
+  EXPECT_EQ(shared_bytes(nn), 3 * (16 * 128 + 16 * 132) * 4 + 16);
   KernelConfig sliced = kGood;
   sliced.slices = 2;
   sliced.stages = 2;
-  EXPECT_EQ((KernelVariant{sliced, Op::N, Op::N}.shared_bytes()), 2 * 128 * 128 * 4 + 16);
+  EXPECT_EQ(shared_bytes(KernelVariant{sliced, Op::N, Op::N}), 2 * 128 * 128 * 4 + 16);
 }
 
 struct Invalid {
@@ -62,6 +62,32 @@ TEST(KernelConfig, SaysWhyAConfigurationIsOut) {
   }
 }
 
+TEST(KernelConfig, BatchFamilySaysWhyAConfigurationIsOut) {
+  constexpr KernelConfig kBatch{
+      16, 16, 16, 16, 16, 1, 4, 2, 1, 4, 1, LoadPath::async, FmaOrder::rows, AccInit::plain, Family::batch};
+  EXPECT_EQ(why_invalid(kBatch, DeviceLimits{}), nullptr);
+  EXPECT_EQ(matrices_per_block(kBatch), 4);
+  // A [16][16] and B [16][16 + 4] of each warp; C [16][16 + 4] fits into the same place.
+  EXPECT_EQ(shared_bytes(KernelVariant{kBatch, Op::N, Op::N}), 4 * (16 * 16 + 16 * 20) * 4);
+  const Invalid cases[] = {
+      {"zero", [](KernelConfig& c) { c.stages = 0; }, "positive"},
+      {"two warps a matrix", [](KernelConfig& c) { c.BM = 32; }, "whole matrix"},
+      {"lanes", [](KernelConfig& c) { c.TM = 8, c.TN = 4; }, "32 thread tiles"},
+      {"BK", [](KernelConfig& c) { c.BK = 12; }, "multiple of 8"},
+      {"load", [](KernelConfig& c) { c.load = LoadPath::register_staged; }, "load async"},
+      {"order", [](KernelConfig& c) { c.order = FmaOrder::columns; }, "order rows"},
+      {"shared memory", [](KernelConfig& c) { c.BK = 128, c.stages = 8, c.slices = 8; }, "shared memory"},
+      {"registers", [](KernelConfig& c) { c.min_blocks = 16; }, "spill"},
+  };
+  for (const Invalid& invalid : cases) {
+    KernelConfig config = kBatch;
+    invalid.change(config);
+    const char* why = why_invalid(config, DeviceLimits{});
+    ASSERT_NE(why, nullptr) << invalid.what;
+    EXPECT_NE(std::string(why).find(invalid.reason_part), std::string::npos) << invalid.what << ": " << why;
+  }
+}
+
 TEST(KernelConfig, AsyncCopiesNeedSm80) {
   DeviceLimits turing;
   turing.compute_capability = 75;
@@ -87,7 +113,7 @@ TEST(KernelId, RoundTripsAndIsUnique) {
 }
 
 TEST(KernelSource, NamesTheVariant) {
-  const std::string source = source_of(tile_spec({kGood, Op::N, Op::T, 4, 1, false}));
+  const std::string source = source_of(variant_spec({kGood, Op::N, Op::T, 4, 1, false}));
   EXPECT_NE(source.find("__launch_bounds__(256, 1)"), std::string::npos);
   EXPECT_NE(source.find("gemm::Op::N, gemm::Op::T, 4, 1, false"), std::string::npos);
 }

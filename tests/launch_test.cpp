@@ -78,22 +78,92 @@ TEST(Split, EveryBlockGetsAStage) {
 }
 
 TEST(Legality, NamesTheReason) {
-  const DeviceLimits limits;
+  const DeviceInfo device = default_emulator_options().info;
   const Problem p = packed_problem(640, 640, 4096);
-  EXPECT_EQ(why_illegal({kConfig, 4, Reduction::ticket}, p, limits, 32 << 20), "");
-  EXPECT_NE(why_illegal({kConfig, 0, Reduction::ticket}, p, limits, 32 << 20).find("split_k"), std::string::npos);
-  EXPECT_NE(why_illegal({kConfig, 100000, Reduction::ticket}, p, limits, 32 << 20).find("split_k"), std::string::npos);
-  EXPECT_NE(why_illegal({kConfig, 4, Reduction::ticket}, p, limits, 1024).find("workspace"), std::string::npos);
-  EXPECT_NE(why_illegal({kConfig, 1, Reduction::ticket}, packed_problem(int64_t{1} << 32, 1, 1), limits, 0).find("32 bits"),
+  EXPECT_EQ(why_illegal({kConfig, 4, Reduction::ticket}, p, device, 32 << 20), "");
+  EXPECT_NE(why_illegal({kConfig, 0, Reduction::ticket}, p, device, 32 << 20).find("split_k"), std::string::npos);
+  EXPECT_NE(why_illegal({kConfig, 100000, Reduction::ticket}, p, device, 32 << 20).find("split_k"), std::string::npos);
+  EXPECT_NE(why_illegal({kConfig, 4, Reduction::ticket}, p, device, 1024).find("workspace"), std::string::npos);
+  EXPECT_NE(why_illegal({kConfig, 1, Reduction::ticket}, packed_problem(int64_t{1} << 32, 1, 1), device, 0).find("32 bits"),
             std::string::npos);
   KernelConfig bad = kConfig;
   bad.BM = 7;
-  EXPECT_NE(why_illegal({bad, 1, Reduction::ticket}, p, limits, 0), "");
+  EXPECT_NE(why_illegal({bad, 1, Reduction::ticket}, p, device, 0), "");
+}
+
+TEST(Reduction, NamesReadBack) {
+  for (const Reduction reduction : {Reduction::ticket, Reduction::kernel, Reduction::stream_k, Reduction::cluster}) {
+    Reduction read = Reduction::ticket;
+    EXPECT_TRUE(from_string(to_string(reduction), read)) << to_string(reduction);
+    EXPECT_EQ(read, reduction);
+  }
+  Reduction read = Reduction::kernel;
+  EXPECT_FALSE(from_string("clusters", read));
+}
+
+TEST(Legality, ClustersNeedAGpuAKernelAndASplitThatHaveThem) {
+  const Problem p = packed_problem(640, 640, 4096);
+  const auto why = [&](const KernelConfig& config, int split, DeviceLimits limits = {}) {
+    DeviceInfo device = default_emulator_options().info;
+    device.limits = limits;
+    return why_illegal({config, split, Reduction::cluster}, p, device, 0);
+  };
+  DeviceLimits ampere, little;
+  ampere.compute_capability = 80;
+  // Its ring fits, its result does not.
+  const KernelConfig wide{128, 128, 8, 64, 32, 2, 4, 4, 2};
+  little.shared_bytes_per_block = 48 << 10;
+  KernelConfig specialized = emulated_configs()[10];
+  ASSERT_EQ(specialized.load, LoadPath::warp_specialized);
+
+  for (const int split : {2, 3, 8}) EXPECT_EQ(why(kConfig, split), "");
+  EXPECT_NE(why(kConfig, 1).find("split_k 2 to 8"), std::string::npos);
+  EXPECT_NE(why(kConfig, 9).find("split_k 2 to 8"), std::string::npos);
+  EXPECT_NE(why(kConfig, 4, ampere).find("sm_90"), std::string::npos);
+  EXPECT_NE(why(specialized, 4).find("warp_specialized"), std::string::npos);
+  EXPECT_NE(why(emulated_batch_configs().front(), 4).find("tile family"), std::string::npos);
+  EXPECT_EQ(why(wide, 4), "");
+  EXPECT_NE(why(wide, 4, little).find("partial tile"), std::string::npos);
+}
+
+TEST(Variant, OnlyClustersKeepAPartialTileBesideTheRing) {
+  const Problem p = packed_problem(128, 128, 4096);
+  const KernelConfig wide{128, 128, 8, 64, 32, 2, 4, 4, 2};
+  const KernelVariant plain = variant_of({wide, 4, Reduction::ticket}, p, {}),
+                      cluster = variant_of({wide, 4, Reduction::cluster}, p, {});
+  EXPECT_EQ(plain, variant_for(wide, p, {}));
+  EXPECT_FALSE(plain.cluster);
+  EXPECT_TRUE(cluster.cluster);
+  EXPECT_NE(variant_spec(plain).name, variant_spec(cluster).name);
+  EXPECT_NE(variant_spec(plain).function, variant_spec(cluster).function);
+  EXPECT_EQ(shared_bytes(cluster), 4 * 128 * 128 + 16);
+  EXPECT_LT(shared_bytes(plain), shared_bytes(cluster));
+}
+
+TEST(PersistentGrid, SharesTheLastWaves) {
+  const KernelConfig config{64, 64, 16, 32, 32, 2, 4, 4, 3, 1, 1, LoadPath::warp_specialized, FmaOrder::columns};
+  const auto grid = [&](int64_t tiles, int64_t k, Reduction reduction, int split = 1) {
+    return persistent_grid({config, split, reduction}, packed_problem(64, 64 * tiles, k), 10);
+  };
+  const struct {
+    PersistentGrid grid;
+    int blocks, whole_items, shared_tiles;
+  } cases[] = {{grid(25, 160, Reduction::ticket), 10, 25, 0},    {grid(7, 160, Reduction::ticket, 3), 10, 21, 0},
+               {grid(4, 160, Reduction::ticket), 4, 4, 0},       {grid(25, 160, Reduction::stream_k), 10, 10, 15},
+               {grid(15, 160, Reduction::stream_k), 10, 0, 15},  {grid(20, 160, Reduction::stream_k), 10, 20, 0},
+               {grid(4, 160, Reduction::stream_k), 10, 0, 4},    {grid(1, 16 * 12, Reduction::stream_k), 3, 0, 1},
+               {grid(4, 160, Reduction::stream_k, 5), 10, 0, 4}, {grid(1, 16, Reduction::stream_k), 1, 0, 1}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(c.grid.blocks, c.blocks) << &c - cases;
+    EXPECT_EQ(c.grid.whole_items, c.whole_items) << &c - cases;
+    EXPECT_EQ(c.grid.shared_tiles, c.shared_tiles) << &c - cases;
+  }
 }
 
 TEST(Workspace, HoldsThePartialTiles) {
-  EXPECT_EQ(workspace_bytes({kConfig, 1, Reduction::ticket}, packed_problem(64, 64, 4096)), 0);
-  EXPECT_EQ(workspace_bytes({kConfig, 4, Reduction::ticket}, packed_problem(65, 64, 4096)), 2 * 4 * 64 * 64 * 4);
+  EXPECT_EQ(workspace_bytes({kConfig, 1, Reduction::ticket}, packed_problem(64, 64, 4096), 132), 0);
+  EXPECT_EQ(workspace_bytes({kConfig, 4, Reduction::ticket}, packed_problem(65, 64, 4096), 132), 2 * 4 * 64 * 64 * 4);
+  EXPECT_EQ(workspace_bytes({kConfig, 4, Reduction::cluster}, packed_problem(65, 64, 4096), 132), 0);
 }
 
 TEST(Launch, RefusedLaunchIsAFailureAndDoesNotStick) {

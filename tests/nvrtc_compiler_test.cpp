@@ -33,7 +33,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST(ChooseTarget, OwnArchitectureElseNearestOlderAsPtx) {
   const std::vector<int> known = {75, 80, 86, 90, 100, 120};
   const std::vector<std::pair<int, CompileTarget>> cases = {
-      {75, {"sm_75", false}},     {90, {"sm_90", false}},       {120, {"sm_120", false}},
+      {75, {"sm_75", false}},     {90, {"sm_90a", false}},      {120, {"sm_120", false}},
       {87, {"compute_86", true}}, {103, {"compute_100", true}}, {kFutureArch, {"compute_120", true}},
   };
   for (const auto& [compute_capability, target] : cases) {
@@ -55,7 +55,7 @@ TEST(ChooseTarget, RefusesWhatIsOlderThanAll) {
 TEST_F(NvrtcCompiler, MakesMachineCodeForAKnownArchitecture) {
   const auto cubin = compile_kernel(scale_spec(), 90);
   ASSERT_TRUE(cubin.ok()) << cubin.error();
-  EXPECT_EQ(cubin->target, (CompileTarget{"sm_90", false}));
+  EXPECT_EQ(cubin->target, (CompileTarget{"sm_90a", false}));
   EXPECT_EQ(cubin->image.substr(0, 4),
             "\x7f"
             "ELF");
@@ -139,7 +139,7 @@ TEST_F(NvrtcCompiler, KeyChangesWithWhateverChangesTheCode) {
 
   const std::string key = *compile_key(base, 90);
   EXPECT_TRUE(contains(key, "nvrtc " + nvrtc_version() + " libnvrtc"));
-  EXPECT_TRUE(contains(key, "-arch=sm_90"));
+  EXPECT_TRUE(contains(key, "-arch=sm_90a"));
   EXPECT_TRUE(contains(key, "-std=c++20"));
   EXPECT_TRUE(contains(key, "headers ")) << "the embedded sources are part of the code, too";
 }

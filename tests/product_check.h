@@ -106,15 +106,14 @@ inline std::string why_wrong(const ProductCase& c, const HostMatrix& a, const Ho
 // Runs the case twice into fresh, poisoned Cs. Returns why it is wrong or not repeatable, or an empty string.
 inline std::string check_product(Device& device, const ProductCase& c) {
   const Problem& p = c.problem;
-  if (const std::string why = why_illegal(c.choice, p, device.info().limits, 64 << 20); !why.empty())
-    return "illegal: " + why;
+  if (const std::string why = why_illegal(c.choice, p, device.info(), 64 << 20); !why.empty()) return "illegal: " + why;
   const HostMatrix a = random_matrix(p.rows_a(), p.columns_a(), p.lda, p.stride_a, p.batch, p.extent_a(), c.ones, 1);
   const HostMatrix b = random_matrix(p.rows_b(), p.columns_b(), p.ldb, p.stride_b, p.batch, p.extent_b(), c.ones, 2);
   HostMatrix before = random_matrix(p.m, p.n, p.ldc, p.stride_c, p.batch, p.extent_c(), false, 3);
   if (c.beta == 0) std::fill(before.data.begin(), before.data.end(), std::numeric_limits<float>::quiet_NaN());
 
   const Buffer device_a = upload(device, a, c.offset_a), device_b = upload(device, b, c.offset_b);
-  const int64_t workspace_size = workspace_bytes(c.choice, p);
+  const int64_t workspace_size = workspace_bytes(c.choice, p, device.info().sm_count);
   const Buffer workspace = device.allocate(static_cast<size_t>(std::max<int64_t>(workspace_size, 4))).value_or_throw();
   const Buffer tickets = device.allocate(kMaxTickets * sizeof(unsigned)).value_or_throw();
   device.set_words(tickets.as(), 0, kMaxTickets, nullptr);

@@ -1,4 +1,4 @@
-// Which kernel serves a problem: exact, nearest, default, cuBLAS; each one legal.
+// Which kernel serves a problem: exact, predicted, nearest, default, cuBLAS; each one legal.
 #include "dispatch/selector.h"
 
 #include <gtest/gtest.h>
@@ -59,6 +59,32 @@ TEST(Selector, NearestPointInLogSpace) {
   }
 }
 
+// Kernels with a factor are chosen by predicted time; the points come after them.
+TEST(Selector, CalibratedKernelsServeUntunedProblems) {
+  Table table = three_points();
+  for (PortfolioKernel& kernel : table.portfolio) kernel.model_factor = 1;
+  const Problem p = packed_problem(700, 300, 200);
+  EXPECT_EQ(first(table, table.points[1].problem).rule, Rule::exact);
+  const Candidate before = first(table, p);
+  ASSERT_EQ(before.rule, Rule::predicted);
+  EXPECT_GT(before.predicted_us, 0);
+  for (PortfolioKernel& kernel : table.portfolio)
+    if (kernel.config == before.choice.config) kernel.model_factor = 1000;
+  const Decision after = choose(&table, p, h200(), kWorkspace);
+  EXPECT_EQ(after.candidates.front().rule, Rule::predicted);
+  EXPECT_NE(after.candidates.front().choice.config, before.choice.config) << "a slow kernel is not chosen";
+  for (size_t i = 1; i < 3; ++i)
+    EXPECT_GE(after.candidates[i].predicted_us, after.candidates[i - 1].predicted_us) << "fastest first";
+}
+
+TEST(Selector, NearbyCublasPointSpeaksForCublas) {
+  Table table = three_points();
+  for (PortfolioKernel& kernel : table.portfolio) kernel.model_factor = 1;
+  table.points[1].use_cublas = true;
+  EXPECT_TRUE(first(table, packed_problem(1000, 1024, 1024)).use_cublas);
+  EXPECT_EQ(first(table, packed_problem(512, 1024, 1024)).rule, Rule::predicted) << "an octave away says little";
+}
+
 TEST(Selector, DistanceIsInOctaves) {
   EXPECT_DOUBLE_EQ(distance(packed_problem(64, 64, 64), packed_problem(128, 64, 64)), 1);
   EXPECT_DOUBLE_EQ(distance(packed_problem(64, 64, 64), packed_problem(512, 1024, 64)), 5);
@@ -83,7 +109,7 @@ TEST(Selector, EveryOfferedKernelIsLegal) {
   for (const DeviceInfo& device : {h200(), turing})
     for (const Problem& p : {packed_problem(64, 64, 64), packed_problem(1, 1, 1 << 20), packed_problem(1 << 20, 3, 1)})
       for (const Candidate& c : choose(&table, p, device, kWorkspace).candidates)
-        EXPECT_EQ(c.use_cublas ? "" : why_illegal(c.choice, p, device.limits, kWorkspace), "") << to_string(c);
+        EXPECT_EQ(c.use_cublas ? "" : why_illegal(c.choice, p, device, kWorkspace), "") << to_string(c);
 }
 
 TEST(Selector, WithoutATableDefaultsServeAnyGpu) {

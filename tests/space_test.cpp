@@ -45,6 +45,38 @@ TEST(Space, VisitsEveryCombinationAndTheExtraOnes) {
   EXPECT_EQ(space->combinations(), count);
 }
 
+TEST(Space, FamiliesAreOfTilesUnlessTheySayOtherwise) {
+  const std::string family = R"({"name": "f", KIND "BM": [64], "BN": [64], "BK": [16], "WM": [32], "WN": [32], "WNITER": [1],
+      "TM": [4], "TN": [8], "stages": [2], "slices": [1], "min_blocks": [1], "load": ["async"], "order": ["rows"],
+      "acc_init": ["plain"]})";
+  const struct {
+    const char* kind;
+    Family expected;
+  } cases[] = {{"", Family::tile}, {R"("family": "stream",)", Family::stream}, {R"("family": "batch",)", Family::batch}};
+  for (const auto& c : cases) {
+    std::string text = R"({"families": [)" + family + "]}";
+    text.replace(text.find("KIND"), 4, c.kind);
+    const auto space = parse_space(text, "test");
+    ASSERT_TRUE(space.ok()) << space.error();
+    space->for_each([&](const KernelConfig& config) { EXPECT_EQ(config.family, c.expected); });
+  }
+}
+
+TEST(Space, TheShippedOneHasEveryLoadPathAndFitsTheRanking) {
+  const auto space = read_space(GEMM_SOURCE_DIR "/configs/space.json");
+  ASSERT_TRUE(space.ok()) << space.error();
+  const std::vector<KernelConfig> configs = valid_configs(*space, DeviceLimits{});
+  EXPECT_LE(configs.size(), 45'000u) << "ranking looks at all of them for every problem";
+  std::set<LoadPath> loads;
+  for (const KernelConfig& config : configs) loads.insert(config.load);
+  EXPECT_EQ(loads.size(), 5u);
+}
+
+TEST(Space, ShippedConfigurationsThatHaveWonAreValid) {
+  for (const KernelConfig& config : read_space(GEMM_SOURCE_DIR "/configs/space.json").value_or_throw().extra)
+    EXPECT_EQ(why_invalid(config, DeviceLimits{}), nullptr) << config_id(config);
+}
+
 TEST(Space, BadOnesAreRefusedWithTheReason) {
   const struct {
     const char* text;
@@ -59,6 +91,8 @@ TEST(Space, BadOnesAreRefusedWithTheReason) {
       {R"({"families": [{"name": "f", "FOO": 8}]})", "family 'f': unknown parameter 'FOO'"},
       {R"({"families": [{"name": "f", "FOO": []}]})", "family 'f': unknown parameter 'FOO'"},
       {R"({"families": [{"name": "f", "BM": 8}]})", "family 'f': parameter 'BM' must be a list"},
+      {R"({"families": [{"name": "f", "family": "pyramid"}]})", "'family' has the unknown value \"pyramid\""},
+      {R"({"families": [{"name": "f", "family": ["tile"]}]})", "'family' has the unknown value"},
       {R"({"extra": [{"BM": 64, "BN": 64}]})", "extra configuration 1: parameter 'BK' is missing"},
       {R"({"extra": [{"BM": 64, "BZ": 3}]})", "unknown parameter 'BZ'"},
       {R"({"extra": [{"BM": "big"}]})", "'BM' must be a positive whole number"},

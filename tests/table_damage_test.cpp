@@ -123,7 +123,7 @@ TEST(TableDamage, AKernelThatCannotRunIsLeftOutWithItsPoints) {
       {"\"BM\": 64", "\"BM\": 1e9", "\"BM\""},
       {"\"TM\": 4", "\"TM\": null", "\"TM\""},
       {"\"order\": \"rows\"", "\"order\": \"columns\"", "its parameters are those of"},
-      {"\"load\": \"async_transpose\"", "\"load\": \"tma\"", "\"load\""},
+      {"\"load\": \"async_transpose\"", "\"load\": \"texture\"", "\"load\""},
       {"\"family\": \"tile\"", "\"family\": \"naive\"", "\"family\""},
       {"\"registers\": 100", "\"registers\": -1", "\"registers\""},
       {"\"registers\": 100", "\"registers\": 134217728", "\"registers\""},

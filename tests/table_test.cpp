@@ -25,6 +25,7 @@ Table sample() {
   Table table = table_of(default_emulator_options().info, {configs[1], 4, Reduction::kernel},
                          {packed_problem(64, 64, 64, Op::T, Op::N, 3), packed_problem(8, 4096, 512, Op::N, Op::T)});
   table.portfolio.push_back(portfolio_kernel(configs[0]));
+  table.portfolio[0].model_factor = 1.25;
   table.environment = {{"driver", "none"}, {"command", "gemm-tune \"a\" \n\\"}};
   table.method = {{"statistic", "median"}};
   TablePoint none;
@@ -70,6 +71,8 @@ TEST(Table, ReadsBackWhatItWrites) {
   const PortfolioKernel* kernel = back.find_kernel(table.points[0].kernel);
   ASSERT_TRUE(kernel);
   EXPECT_EQ(kernel->config, emulated_configs()[1]);
+  EXPECT_EQ(kernel->model_factor, 1.25);
+  EXPECT_FALSE(back.portfolio[kernel == &back.portfolio[0] ? 1 : 0].model_factor);
 }
 
 TEST(Table, OrderDoesNotDependOnTheOrderOfTuning) {

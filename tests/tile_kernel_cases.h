@@ -1,5 +1,5 @@
-// The cases that every configuration of the tile kernel must pass: docs/design.md, "Testing", says where each kind comes
-// from.
+// The cases that every configuration of the tile and stream families must pass: docs/design.md, "Testing", says where each
+// kind comes from.
 #pragma once
 
 #include <vector>
@@ -41,7 +41,7 @@ inline std::vector<ProductCase> edge_cases(const KernelConfig& c, Op op_a, Op op
   return cases;
 }
 
-// Splits of k with both reductions, tails that leave the last split short, batches, beta = 0 over NaN.
+// Splits of k, added by ticket and by a second kernel, tails that leave the last split short, batches, beta = 0 over NaN.
 inline std::vector<ProductCase> split_cases(const KernelConfig& c, Op op_a, Op op_b) {
   std::vector<ProductCase> cases;
   for (Reduction reduction : {Reduction::ticket, Reduction::kernel})
@@ -52,11 +52,39 @@ inline std::vector<ProductCase> split_cases(const KernelConfig& c, Op op_a, Op o
   return cases;
 }
 
+// Splits within a cluster: edges, batches, aligned operands (tensor copies), fewer blocks than asked for, and one alone.
+inline std::vector<ProductCase> cluster_cases(const KernelConfig& c, Op op_a, Op op_b) {
+  std::vector<ProductCase> cases;
+  if (!can_cluster(c)) return cases;
+  for (int split : {2, 3, 8}) {
+    const Choice choice{c, split, Reduction::cluster};
+    cases.push_back({choice, packed_problem(c.BM + 1, c.BN, 8 * c.BK + 1, op_a, op_b), 1, 0});
+    cases.push_back({choice, padded(packed_problem(5, 6, 5 * c.BK, op_a, op_b, 2), 1, 1, 1), 0.5f, -2});
+    cases.push_back({choice, packed_problem(c.BM, c.BN + 4, 9 * c.BK, op_a, op_b), 1, 1});
+    cases.push_back({choice, packed_problem(c.BM + 4, 8, c.BK, op_a, op_b), 1, 0});
+  }
+  return cases;
+}
+
+// Stream-k: one tile shared by many blocks, a few tiles, edges, batches, and pieces that end where tiles do.
+inline std::vector<ProductCase> stream_k_cases(const KernelConfig& c, Op op_a, Op op_b) {
+  std::vector<ProductCase> cases;
+  if (c.load != LoadPath::warp_specialized) return cases;
+  const Choice choice{c, 1, Reduction::stream_k};
+  cases.push_back({choice, packed_problem(5, 6, 40 * c.BK + 1, op_a, op_b), 1, 0});
+  cases.push_back({choice, padded(packed_problem(c.BM + 1, 2 * c.BN + 1, 9 * c.BK + 3, op_a, op_b), 3, 1, 3), 0.5f, -2});
+  cases.push_back({choice, packed_problem(c.BM, 2 * c.BN, 8 * c.BK, op_a, op_b, 3), 1, 1});
+  return cases;
+}
+
 // A small selection for the sanitizer builds, where a run costs a hundred times as much: edges, a tail and a split.
-inline std::vector<ProductCase> sanitizer_cases(const KernelConfig& c, Op op_a, Op op_b) {
+inline std::vector<ProductCase> sanitizer_cases(const KernelConfig& c, Op op_a, Op op_b, bool in_cluster = false) {
   const Problem edges = padded(packed_problem(c.BM + 1, c.BN + 1, 4 * c.BK + 1, op_a, op_b), 3, 1, 3);
-  return {{{c, 1, Reduction::ticket}, edges, 1, 0.5f},
-          {{c, 3, Reduction::ticket}, packed_problem(8, 8, 5 * c.BK, op_a, op_b), 1, 0}};
+  std::vector<ProductCase> cases = {{{c, 1, Reduction::ticket}, edges, 1, 0.5f},
+                                    {{c, 3, Reduction::ticket}, packed_problem(8, 8, 5 * c.BK, op_a, op_b), 1, 0}};
+  if (c.load == LoadPath::warp_specialized) cases.push_back({{c, 1, Reduction::stream_k}, edges, 1, 0});
+  if (in_cluster) cases.push_back({{c, 2, Reduction::cluster}, edges, 1, 0.5f});
+  return cases;
 }
 
 // All ones: every result is exactly k, whatever the tail, the ring and the split.

@@ -1,6 +1,7 @@
 // Every configuration of the emulated set on the edge, split and tail cases, for all op pairs.
 #include <gtest/gtest.h>
 
+#include "emulator/emulated_configs.h"
 #include "emulator/emulated_device.h"
 #include "tile_kernel_cases.h"
 
@@ -25,11 +26,37 @@ TEST_P(TileKernel, EdgesOfAllOpPairs) {
 
 TEST_P(TileKernel, SanitizerSelection) {
   for (Op op_a : test::kOps)
-    for (Op op_b : test::kOps) expect_all(test::sanitizer_cases(config(), op_a, op_b));
+    for (Op op_b : test::kOps) expect_all(test::sanitizer_cases(config(), op_a, op_b, emulated_in_cluster(config())));
 }
 
 TEST_P(TileKernel, SplitsWithBothReductions) {
   for (Op op_a : test::kOps) expect_all(test::split_cases(config(), op_a, Op::N));
+}
+
+TEST_P(TileKernel, SplitsWithinACluster) {
+  for (Op op_a : test::kOps)
+    for (Op op_b : test::kOps)
+      if (emulated_in_cluster(config())) expect_all(test::cluster_cases(config(), op_a, op_b));
+}
+
+TEST_P(TileKernel, StreamK) {
+  for (Op op_a : test::kOps)
+    for (Op op_b : test::kOps) expect_all(test::stream_k_cases(config(), op_a, op_b));
+}
+
+// More tiles than blocks: whole waves come before the shared tiles, and a block works off several items.
+TEST_P(TileKernel, PersistentBlocksOfAFewMultiprocessors) {
+  const KernelConfig c = config();
+  for (int sm_count : {1, 2, 3}) {
+    EmulatorOptions options = default_emulator_options();
+    options.info.sm_count = sm_count;
+    device_ = make_emulated_device(options);
+    for (Reduction reduction : {Reduction::ticket, Reduction::stream_k}) {
+      if (c.load != LoadPath::warp_specialized) continue;
+      const Problem p = packed_problem(3 * c.BM + 1, 2 * c.BN + 3, 3 * c.BK + 5, Op::N, Op::N);
+      expect_all({{{c, 1, reduction}, p, 1, 0}});
+    }
+  }
 }
 
 TEST_P(TileKernel, TailsOfKAreExact) { expect_all(test::tail_cases(config())); }
@@ -40,6 +67,7 @@ TEST_P(TileKernel, OrderOfBlocksDoesNotChangeTheResult) {
     options.block_order = order;
     device_ = make_emulated_device(options);
     expect_all(test::split_cases(config(), Op::N, Op::N));
+    if (emulated_in_cluster(config())) expect_all(test::cluster_cases(config(), Op::N, Op::N));
   }
 }
 
@@ -48,7 +76,7 @@ TEST_P(TileKernel, LongLeadingDimensionsTake64BitOffsets) {
   Problem p = packed_problem(1, 1, 1, Op::N, Op::N);
   p.lda = p.ldb = 1ll << 28;
   const KernelVariant v = variant_for(config(), p, {});
-  EXPECT_TRUE(v.long_ld);
+  EXPECT_EQ(v.long_ld, !has_barrier_ring(v.config.load)) << "the copy engine and the copying warps always have 64 bits";
   test::ProductCase one{{config(), 1, Reduction::ticket}, p};
   EXPECT_EQ(test::check_product(*device_, one), "");
 }

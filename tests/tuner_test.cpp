@@ -61,7 +61,7 @@ TEST(Statistics, NoiseWidensTheTieMargin) {
 }
 
 TEST(Points, TheFastestWinsBeyondTheMargin) {
-  const PointResult point = evaluate(evidence_of({timed({config(3)}, 10), timed({config(4)}, 9), timed({config(5)}, 9.7)}));
+  const PointResult point = evaluate(evidence_of({timed({config(3)}, 10), timed({config(4)}, 9), timed({config(5)}, 9.06)}));
   ASSERT_EQ(point.options.size(), 3u);
   EXPECT_EQ(point.options[0].choice.config, config(4));
   EXPECT_EQ(point.options[1].choice.config, config(5));
@@ -70,9 +70,9 @@ TEST(Points, TheFastestWinsBeyondTheMargin) {
 
 TEST(Points, TiesAreBrokenInAFixedOrder) {
   const Choice split{config(2), 4, Reduction::ticket}, plain3{config(3)}, plain4{config(4)};
-  const std::vector<std::vector<Trial>> orders = {{timed(split, 9.9), timed(plain4, 10), timed(plain3, 10.05)},
-                                                  {timed(plain3, 9.9), timed(split, 10), timed(plain4, 10.05)},
-                                                  {timed(plain4, 9.9), timed(plain3, 10), timed(split, 10.05)}};
+  const std::vector<std::vector<Trial>> orders = {{timed(split, 9.98), timed(plain4, 10), timed(plain3, 10.02)},
+                                                  {timed(plain3, 9.98), timed(split, 10), timed(plain4, 10.02)},
+                                                  {timed(plain4, 9.98), timed(plain3, 10), timed(split, 10.02)}};
   for (const auto& trials : orders) {
     const PointResult point = evaluate(evidence_of(trials));
     EXPECT_EQ(point.options[0].choice, plain3);
@@ -134,7 +134,7 @@ TEST(Portfolio, NeverMoreThanTheLimit) {
 TEST(TableBuilder, UsesCublasWhereItIsFasterBeyondTheMargin) {
   PointResult slower = point(1, {{2, 10}}), level = point(2, {{2, 10}}), alone = point(3, {}), nothing = point(4, {});
   slower.cublas_us = 9;
-  level.cublas_us = 9.9;
+  level.cublas_us = 9.97;
   alone.cublas_us = 7;
   const Table table = make_table({}, {}, "gemm-tune", {slower, level, alone, nothing}, {id(2)});
   ASSERT_EQ(table.points.size(), 3u);

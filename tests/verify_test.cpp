@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "emulator/emulated_configs.h"
 #include "emulator/emulated_device.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/problem_bench.h"
@@ -45,6 +46,23 @@ TEST(Verify, EveryEmulatedKernelIsRightOnTheEdges) {
       EXPECT_EQ(bench.context->verifier->check_edges(plan, bench.context->scratch).reason, "");
       EXPECT_EQ(bench.context->verifier->edge_runs(), runs) << "remembered, not repeated";
     }
+  }
+}
+
+// Whose edges are not those of every tile kernel: stream-k and clusters share k in their own way, and a matrix of the batch
+// family is no larger than its tile.
+TEST(Verify, EdgesSuitReductionsAndFamilies) {
+  std::vector<Choice> choices;
+  for (const KernelConfig& config : emulated_configs()) {
+    if (config.load == LoadPath::warp_specialized) choices.push_back({config, 1, Reduction::stream_k});
+    if (emulated_in_cluster(config)) choices.push_back({config, 2, Reduction::cluster});
+  }
+  for (const KernelConfig& config : emulated_batch_configs()) choices.push_back({config});
+  for (const Choice& choice : choices) {
+    Bench bench(packed_problem(8, 8, 140, Op::N, Op::N, 3), {});
+    const TilePlan plan = bench.problem->prepare(choice).value_or_throw();
+    EXPECT_EQ(bench.problem->verify(plan).reason, "") << to_string(choice);
+    EXPECT_EQ(bench.context->verifier->check_edges(plan, bench.context->scratch).reason, "") << to_string(choice);
   }
 }
 

@@ -114,7 +114,7 @@ GEMM_API gemm_status_t gemm_sgemm_strided_batched(gemm_context_t* context, gemm_
                                                   int64_t stride_c, int64_t batch);
 
 /*
- * Workspace on the GPU for products that split k or are served by cuBLAS. By default each stream that needs it gets 32 MiB
+ * Workspace on the GPU for products that split k or are served by cuBLAS. By default each stream that needs it gets 64 MiB
  * of its own on first need. With `workspace` NULL, `bytes` replaces that size; 0 means that k is never split, and that
  * cuBLAS takes its own. Otherwise `workspace` is the caller's device memory of `bytes` bytes, a multiple of 16 as an
  * address; it serves all streams, so only one stream at a time may use the context, and the caller must keep the memory
@@ -126,7 +126,8 @@ GEMM_API gemm_status_t gemm_set_workspace(gemm_context_t* context, void* workspa
 GEMM_API gemm_status_t gemm_get_workspace_size(gemm_context_t* context, size_t* bytes);
 
 /*
- * Bytes of workspace with which the problem gets its best kernel: 0 where that does not split k. May exceed the size set.
+ * Bytes of workspace with which the problem gets its best kernel: 0 where that needs none, because it does not split k or
+ * splits it within a thread-block cluster. May exceed the size set.
  * INVALID_ARGUMENT.
  */
 GEMM_API gemm_status_t gemm_workspace_size(gemm_context_t* context, const gemm_problem_t* problem, size_t* bytes);
@@ -140,10 +141,12 @@ GEMM_API gemm_status_t gemm_prepare(gemm_context_t* context, gemm_stream_t strea
                                     const float* a, const float* b, const float* c);
 
 /*
- * Says in a few lines how the problem is served and why: rule, kernel, split_k, distance to the table's point, expected time
- * in microseconds, what else was considered. It decides as a call would, so it may compile. Writes at most `size` bytes to
- * `text`, the final 0 included; *length, where not NULL, becomes the length of the whole text without the 0. `text` may be
- * NULL where size is 0. Pointers as in gemm_prepare, errors as gemm_sgemm.
+ * Says in a few lines how the problem is served and why: rule, kernel, split_k, expected time in microseconds, what else was
+ * considered. Rules, in the order in which they are tried: exact (the table has the problem), predicted (the cost model
+ * finds this kernel of the table fastest), nearest (the table's nearest point, with the distance), default (a built-in
+ * kernel), cublas. Where cuBLAS won at a very near point, that point comes before predicted. It decides as a call would, so
+ * it may compile. Writes at most `size` bytes to `text`, the final 0 included; *length, where not NULL, becomes the length
+ * of the whole text without the 0. `text` may be NULL where size is 0. Pointers as in gemm_prepare, errors as gemm_sgemm.
  */
 GEMM_API gemm_status_t gemm_explain(gemm_context_t* context, const gemm_problem_t* problem, const float* a, const float* b,
                                     const float* c, char* text, size_t size, size_t* length);

@@ -111,7 +111,7 @@ Status Context::best_workspace(const Problem& problem, int64_t& bytes) {
   const Decision decision = choose(table_.get(), problem, device_->info(), std::numeric_limits<int64_t>::max());
   for (const Candidate& candidate : decision.candidates) {
     if (candidate.use_cublas && !cublas()) continue;
-    if (!candidate.use_cublas) bytes = workspace_bytes(candidate.choice, problem);
+    if (!candidate.use_cublas) bytes = workspace_bytes(candidate.choice, problem, device_->info().sm_count);
     break;
   }
   return {};
@@ -240,7 +240,7 @@ Result<Plan> Context::bind(const Candidate& candidate, const Problem& problem, c
   Result<TilePlan> tile = build_plan(*device_, candidate.choice, problem, operands);
   if (!tile) return Failure{tile.error()};
   plan.tile = std::move(*tile);
-  plan.workspace_bytes = workspace_bytes(candidate.choice, problem);
+  plan.workspace_bytes = workspace_bytes(candidate.choice, problem, device_->info().sm_count);
   return plan;
 }
 

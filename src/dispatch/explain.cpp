@@ -31,9 +31,9 @@ std::string rule_text(const Candidate& candidate) {
 
 std::string split_text(const Problem& problem, const Choice& choice) {
   const int split = effective_split(choice.config, problem, choice.split_k);
+  if (choice.reduction == Reduction::stream_k) return "1, the last tiles by stream_k";
   if (split == 1) return "1";
-  return std::to_string(split) + ", reduced by " + to_string(choice.reduction) + ", " +
-         std::to_string(workspace_bytes(choice, problem)) + " bytes of workspace";
+  return std::to_string(split) + ", reduced by " + to_string(choice.reduction);
 }
 
 // What the table says about the point's time; a nearest point's is for that point, so it says so.
@@ -63,6 +63,9 @@ std::string explain(const Problem& problem, const Candidate& candidate, const st
     text += line("split_k", split_text(problem, candidate.choice));
   }
   if (candidate.point) text += line("expected", expected_text(candidate));
+  if (candidate.rule == Rule::predicted)
+    text +=
+        line("expected", microseconds(candidate.predicted_us) + " by the cost model, calibrated on this kernel's trials");
   text += line("table", table_source);
   for (const std::string& other : others) text += line(&other == &others.front() ? "considered" : "", other);
   return text;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "dispatch/split_search.h"
 #include "kernels/kernel_spec.h"
 
 namespace gemm {
@@ -13,6 +14,10 @@ namespace {
 constexpr size_t kNearestOffered = 4;
 // A point for other storage counts as this many octaves further away per operand: its kernel fits, its speed was not tested.
 constexpr double kOpPenalty = 1.0;
+// Predicted kernels that are offered, for the same reason.
+constexpr size_t kPredictedOffered = 4;
+// A point so near, where cuBLAS was faster than every kernel, speaks for cuBLAS here too.
+constexpr double kNearCublas = 0.25;
 // Rejections that are told to people; more of them say nothing new.
 constexpr size_t kRejectedTold = 8;
 
@@ -28,9 +33,15 @@ class Chooser {
   Decision choose() {
     const TablePoint* exact = table_ ? table_->find_point(problem_) : nullptr;
     if (exact) offer_point(*exact, Rule::exact, 0);
-    if (table_) offer_nearest(exact);
+    if (table_) {
+      const NearPoints nearest = near_points(exact);
+      if (!nearest.empty() && nearest.front().first <= kNearCublas && nearest.front().second->use_cublas)
+        offer_point(*nearest.front().second, Rule::nearest, nearest.front().first);
+      offer_predicted();
+      offer_nearest(nearest);
+    }
     offer_defaults();
-    decision_.candidates.push_back({Rule::cublas, true, {}, 0, nullptr});
+    decision_.candidates.push_back({.rule = Rule::cublas, .use_cublas = true});
     return std::move(decision_);
   }
 
@@ -38,16 +49,17 @@ class Chooser {
   // Adds the point's cuBLAS or kernel. A kernel that lost to cuBLAS still serves where there is no cuBLAS.
   bool offer_point(const TablePoint& point, Rule rule, double distance) {
     bool offered = point.use_cublas;
-    if (point.use_cublas) decision_.candidates.push_back({rule, true, {}, distance, &point});
+    if (point.use_cublas)
+      decision_.candidates.push_back({.rule = rule, .use_cublas = true, .distance = distance, .point = &point});
     const PortfolioKernel* kernel = table_->find_kernel(point.kernel);
     if (!kernel) return offered;
     const Choice choice{kernel->config, point.split_k, point.reduction};
-    const std::string why = why_illegal(choice, problem_, device_.limits, workspace_);
+    const std::string why = why_illegal(choice, problem_, device_, workspace_);
     if (!why.empty()) {
       reject(to_string(choice) + " of point " + to_string(point.problem), why);
       return offered;
     }
-    return offer({rule, false, choice, distance, &point}) || offered;
+    return offer({.rule = rule, .choice = choice, .distance = distance, .point = &point}) || offered;
   }
 
   // Each choice is offered once, by the first rule that names it.
@@ -62,16 +74,36 @@ class Chooser {
     if (decision_.rejected.size() < kRejectedTold) decision_.rejected.push_back(what + ": " + why);
   }
 
-  void offer_nearest(const TablePoint* exact) {
-    std::vector<std::pair<double, const TablePoint*>> points;
+  using NearPoints = std::vector<std::pair<double, const TablePoint*>>;
+
+  NearPoints near_points(const TablePoint* exact) const {
+    NearPoints points;
     for (const TablePoint& point : table_->points)
       if (&point != exact) points.emplace_back(distance(problem_, point.problem), &point);
     std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    return points;
+  }
+
+  void offer_nearest(const NearPoints& points) {
     size_t offered = 0;
     for (const auto& [distance, point] : points) {
       if (offered == kNearestOffered) return;
       offered += offer_point(*point, Rule::nearest, distance);
     }
+  }
+
+  // Each kernel of the portfolio with the split that the model likes best, by the model's time and the kernel's own factor.
+  void offer_predicted() {
+    std::vector<Candidate> predicted;
+    for (const PortfolioKernel& kernel : table_->portfolio) {
+      if (!kernel.model_factor || why_invalid(kernel.config, device_.limits) != nullptr) continue;
+      if (const std::optional<PredictedChoice> best = best_split(kernel.config, problem_, device_, workspace_))
+        predicted.push_back(
+            {.rule = Rule::predicted, .choice = best->choice, .predicted_us = best->us * *kernel.model_factor});
+    }
+    std::stable_sort(predicted.begin(), predicted.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
+    for (size_t i = 0; i < std::min(kPredictedOffered, predicted.size()); ++i) offer(predicted[i]);
   }
 
   // First the largest tile that still gives each SM a block, else the smallest; then the others.
@@ -87,9 +119,9 @@ class Chooser {
     std::rotate(configs.begin(), first, first + 1);
     for (const KernelConfig& config : configs) {
       const Choice choice{config, 1, Reduction::ticket};
-      const std::string why = why_illegal(choice, problem_, device_.limits, workspace_);
+      const std::string why = why_illegal(choice, problem_, device_, workspace_);
       if (why.empty())
-        offer({Rule::fallback, false, choice, 0, nullptr});
+        offer({.rule = Rule::fallback, .choice = choice});
       else
         reject(to_string(choice) + " (default)", why);
     }
@@ -107,6 +139,7 @@ class Chooser {
 const char* to_string(Rule rule) {
   switch (rule) {
     case Rule::exact: return "exact";
+    case Rule::predicted: return "predicted";
     case Rule::nearest: return "nearest";
     case Rule::fallback: return "default";
     case Rule::cublas: return "cublas";
@@ -146,11 +179,10 @@ Decision choose(const Table* table, const Problem& problem, const DeviceInfo& de
 
 std::string to_string(const Candidate& candidate) {
   std::string text = to_string(candidate.rule);
-  if (candidate.rule == Rule::nearest) {
-    char number[32];
-    std::snprintf(number, sizeof number, " (distance %.2f)", candidate.distance);
-    text += number;
-  }
+  char number[48] = "";
+  if (candidate.rule == Rule::nearest) std::snprintf(number, sizeof number, " (distance %.2f)", candidate.distance);
+  if (candidate.rule == Rule::predicted) std::snprintf(number, sizeof number, " (%.4g us)", candidate.predicted_us);
+  text += number;
   return text + ": " + (candidate.use_cublas ? "cuBLAS" : to_string(candidate.choice));
 }
 

@@ -1,5 +1,6 @@
-// From a problem to kernels: exact point of the table, else the nearest points in log space, else a safe default, else
-// cuBLAS. Every kernel that is offered has been checked against the real problem.
+// From a problem to kernels: exact point of the table, else cuBLAS where it won at a point close by, else what the cost
+// model, calibrated on the table's kernels, predicts to be fastest, else the nearest points in log space, else a safe
+// default, else cuBLAS. Every kernel that is offered has been checked against the real problem.
 #pragma once
 
 #include <string>
@@ -12,17 +13,19 @@
 
 namespace gemm {
 
-// Which rule chose: a point of the same problem, the nearest point, the built-in default kernels, or cuBLAS as the last.
-enum class Rule { exact, nearest, fallback, cublas };
-const char* to_string(Rule rule);  // "exact", "nearest", "default", "cublas"
+// Which rule chose: a point of the same problem, the calibrated model, the nearest point, the built-in default kernels, or
+// cuBLAS as the last.
+enum class Rule { exact, predicted, nearest, fallback, cublas };
+const char* to_string(Rule rule);  // "exact", "predicted", "nearest", "default", "cublas"
 
 // One way to serve a problem.
 struct Candidate {
   Rule rule = Rule::fallback;
   bool use_cublas = false;            // by the table's word (exact, nearest), or because nothing else is left
-  Choice choice;                      // where not use_cublas
+  Choice choice{};                    // where not use_cublas
   double distance = 0;                // to the point, in octaves
-  const TablePoint* point = nullptr;  // of the table; null for default and cublas
+  double predicted_us = 0;            // by the calibrated model, where the rule is predicted
+  const TablePoint* point = nullptr;  // of the table; null for predicted, default and cublas
 };
 
 struct Decision {

@@ -27,7 +27,7 @@ struct StreamSet {
 // Thread-safe, except that set_workspace needs all other calls to be over.
 class StreamMemory {
  public:
-  static constexpr int64_t kDefaultWorkspaceBytes = int64_t{32} << 20;
+  static constexpr int64_t kDefaultWorkspaceBytes = int64_t{64} << 20;
   static constexpr size_t kMaxStreams = 16;
 
   explicit StreamMemory(Device& device) : device_(device) {}

@@ -32,6 +32,9 @@ struct PortfolioKernel {
   int spill_bytes = 0;
   int shared_bytes = 0;
   int threads = 0;
+  // Median over the kernel's trials of measured time / predicted_us; absent in tables without trials. Kernels that have it
+  // are chosen for problems that were not tuned by factor * prediction.
+  std::optional<double> model_factor;
 };
 
 // One tuned problem. Problems are packed (smallest leading dimensions).
@@ -46,7 +49,7 @@ struct TablePoint {
   std::optional<double> cublas_us;  // medians, same run, interleaved; absent on the emulated device
   std::optional<double> cublaslt_best_us;
   double max_scaled_error = 0;    // worst |error| / bound; at most 1
-  std::vector<std::string> ties;  // to_string(Choice) of candidates within 2 % or the error margin, in fixed order
+  std::vector<std::string> ties;  // to_string(Choice) of candidates within 0.5 % or the error margin, in fixed order
 };
 
 struct Table {

@@ -77,26 +77,28 @@ Json words_json(const std::map<std::string, std::string>& words) {
 
 Json kernel_json(const PortfolioKernel& kernel) {
   const KernelConfig& c = kernel.config;
-  return {{"id", kernel.id},
-          {"family", "tile"},
-          {"BM", c.BM},
-          {"BN", c.BN},
-          {"BK", c.BK},
-          {"WM", c.WM},
-          {"WN", c.WN},
-          {"WNITER", c.WNITER},
-          {"TM", c.TM},
-          {"TN", c.TN},
-          {"stages", c.stages},
-          {"slices", c.slices},
-          {"min_blocks", c.min_blocks},
-          {"load", to_string(c.load)},
-          {"order", to_string(c.order)},
-          {"acc_init", to_string(c.acc_init)},
-          {"registers", kernel.registers},
-          {"spill_bytes", kernel.spill_bytes},
-          {"shared_bytes", kernel.shared_bytes},
-          {"threads", kernel.threads}};
+  Json json = {{"id", kernel.id},
+               {"family", to_string(c.family)},
+               {"BM", c.BM},
+               {"BN", c.BN},
+               {"BK", c.BK},
+               {"WM", c.WM},
+               {"WN", c.WN},
+               {"WNITER", c.WNITER},
+               {"TM", c.TM},
+               {"TN", c.TN},
+               {"stages", c.stages},
+               {"slices", c.slices},
+               {"min_blocks", c.min_blocks},
+               {"load", to_string(c.load)},
+               {"order", to_string(c.order)},
+               {"acc_init", to_string(c.acc_init)},
+               {"registers", kernel.registers},
+               {"spill_bytes", kernel.spill_bytes},
+               {"shared_bytes", kernel.shared_bytes},
+               {"threads", kernel.threads}};
+  if (kernel.model_factor) json["model_factor"] = rounded(*kernel.model_factor, 3);
+  return json;
 }
 
 Json problem_json(const Problem& p) {

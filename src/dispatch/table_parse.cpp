@@ -139,8 +139,8 @@ std::map<std::string, std::string> read_words(const json& root, const char* name
 PortfolioKernel read_kernel(const json& entry, const Table& table) {
   PortfolioKernel kernel;
   kernel.id = text_of(entry, "id");
-  if (text_of(entry, "family") != "tile") wrong("family", field(entry, "family"), "\"tile\"");
   KernelConfig& c = kernel.config;
+  c.family = word<Family>(entry, "family", "\"tile\", \"stream\" or \"batch\"");
   c.BM = small_integer(entry, "BM");
   c.BN = small_integer(entry, "BN");
   c.BK = small_integer(entry, "BK");
@@ -162,6 +162,7 @@ PortfolioKernel read_kernel(const json& entry, const Table& table) {
   kernel.spill_bytes = small_integer(entry, "spill_bytes", 0);
   kernel.shared_bytes = small_integer(entry, "shared_bytes", 0, table.device.limits.shared_bytes_per_block);
   kernel.threads = small_integer(entry, "threads", c.threads(), c.threads());
+  if (entry.contains("model_factor")) kernel.model_factor = number(entry, "model_factor", false);
   return kernel;
 }
 
@@ -190,7 +191,7 @@ void read_own_kernel(const json& entry, const Table& table, TablePoint& point) {
   point.kernel = text_of(entry, "kernel");
   if (!table.find_kernel(point.kernel)) throw Error("kernel '" + point.kernel + "' is not in the portfolio");
   point.split_k = small_integer(entry, "split_k", 1, kMaxSplit);
-  point.reduction = word<Reduction>(entry, "reduction", "\"ticket\" or \"kernel\"");
+  point.reduction = word<Reduction>(entry, "reduction", "\"ticket\", \"kernel\", \"stream_k\" or \"cluster\"");
   point.time_us = read_time(field(entry, "time_us"));
   point.tflops = number(entry, "tflops", true);
   point.max_scaled_error = number(entry, "max_scaled_error", true);

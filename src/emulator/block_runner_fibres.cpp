@@ -1,11 +1,11 @@
-// A block as fibres in one host thread: a barrier is a switch to the scheduler, which resumes everyone once all have
-// arrived.
+// A cluster of blocks as fibres in one host thread: who waits switches to the scheduler, which resumes everyone in turn.
 #include "emulator/block_runner.h"
 
 #ifndef __SANITIZE_THREAD__
 #include <ucontext.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/result.h"
@@ -38,27 +38,33 @@ struct Fibre {
 
 class FibreRunner final : public BlockRunner {
  public:
-  explicit FibreRunner(const GridRun& run) : run_(run), fibres_(static_cast<size_t>(run.threads)) {}
+  explicit FibreRunner(const GridRun& run)
+      : run_(run), fibres_(static_cast<size_t>(run.threads) * static_cast<size_t>(run.grid.cluster_y)) {}
 
-  void run(const Index3& index, float* shared) override {
+  void run(const std::vector<BlockStart>& blocks) override {
     active_ = this;
-    for (size_t t = 0; t < fibres_.size(); ++t) start(fibres_[t], index, static_cast<int>(t), shared);
+    ClusterState cluster(shared_of(blocks), run_.threads, &FibreRunner::yield);
+    const auto threads = static_cast<size_t>(run_.threads);
+    for (size_t f = 0; f < fibres_.size(); ++f)
+      start(fibres_[f], thread_state(run_, blocks, f / threads, static_cast<int>(f % threads), cluster));
     size_t finished = 0;
     while (finished < fibres_.size()) {
+      const unsigned long long progress = cluster.progress();
+      const size_t finished_before = finished;
       finished = 0;
       for (Fibre& fibre : fibres_) {
         if (!fibre.finished) resume(fibre);
         finished += fibre.finished ? 1 : 0;
       }
-      if (finished != 0 && finished != fibres_.size())
-        throw Error("threads of one block wait at a barrier that other threads have left the kernel without");
+      if (finished < fibres_.size() && finished == finished_before && cluster.progress() == progress)
+        throw Error("threads of one block wait for others that never arrive");
     }
   }
 
  private:
-  void start(Fibre& fibre, const Index3& index, int thread, float* shared) {
+  static void start(Fibre& fibre, EmulatedThread state) {
     fibre.finished = false;
-    fibre.state = thread_state(run_, index, thread, shared, &FibreRunner::barrier);
+    fibre.state = std::move(state);
     getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = fibre.stack.get();
     fibre.context.uc_stack.ss_size = kStackBytes;
@@ -78,13 +84,13 @@ class FibreRunner final : public BlockRunner {
   static void enter() {
     FibreRunner& self = *active_;
     after_switch(nullptr, &self.scheduler_stack_, &self.scheduler_stack_bytes_);
-    self.run_.thread_body();
+    run_thread(self.run_);
     self.current_->finished = true;
     before_switch(nullptr, self.scheduler_stack_, self.scheduler_stack_bytes_);
     setcontext(&self.scheduler_);
   }
 
-  static void barrier() {
+  static void yield() {
     FibreRunner& self = *active_;
     Fibre& fibre = *self.current_;
     before_switch(&fibre.fake_stack, self.scheduler_stack_, self.scheduler_stack_bytes_);

@@ -1,33 +1,33 @@
-// A block as host threads, for ThreadSanitizer: barriers are real, so a read without one is a race that it reports.
+// A cluster of blocks as host threads, for ThreadSanitizer: barriers are real, so a read without one is a race that it
+// reports.
 #include "emulator/block_runner.h"
 
 #ifdef __SANITIZE_THREAD__
-#include <barrier>
+#include <chrono>
 #include <thread>
 #include <vector>
 
 namespace gemm {
 namespace {
 
-thread_local std::barrier<>* t_barrier = nullptr;
+// A waiting thread asks this often: hundreds of them share a few cores.
+constexpr std::chrono::microseconds kPause(50);
 
 class ThreadRunner final : public BlockRunner {
  public:
   explicit ThreadRunner(const GridRun& run) : run_(run) {}
 
-  void run(const Index3& index, float* shared) override {
-    std::barrier<> barrier(run_.threads);
+  void run(const std::vector<BlockStart>& blocks) override {
+    ClusterState cluster(shared_of(blocks), run_.threads, [] { std::this_thread::sleep_for(kPause); });
     std::vector<std::jthread> threads;
-    threads.reserve(static_cast<size_t>(run_.threads));
-    for (int t = 0; t < run_.threads; ++t)
-      threads.emplace_back([&, t] {
-        t_barrier = &barrier;
-        EmulatedThread state = thread_state(run_, index, t, shared, [] { t_barrier->arrive_and_wait(); });
-        current_emulated_thread() = &state;
-        run_.thread_body();
-        // A thread that has left the kernel no longer holds the others up, as on a GPU.
-        barrier.arrive_and_drop();
-      });
+    threads.reserve(blocks.size() * static_cast<size_t>(run_.threads));
+    for (size_t rank = 0; rank < blocks.size(); ++rank)
+      for (int t = 0; t < run_.threads; ++t)
+        threads.emplace_back([&, rank, t] {
+          EmulatedThread state = thread_state(run_, blocks, rank, t, cluster);
+          current_emulated_thread() = &state;
+          run_thread(run_);
+        });
   }
 
  private:

@@ -17,7 +17,17 @@ inline constexpr KernelConfig kEmulatedConfigs[] = {
     {32, 8, 64, 32, 8, 1, 4, 2, 2, 4, 1, LoadPath::async_transpose, FmaOrder::rows, AccInit::plain},
     {64, 64, 8, 32, 32, 1, 8, 4, 2, 1, 1, LoadPath::register_staged, FmaOrder::rows, AccInit::plain},
     {32, 32, 16, 32, 16, 2, 8, 1, 2, 2, 1, LoadPath::register_staged, FmaOrder::columns, AccInit::plain},
+    {32, 32, 16, 16, 32, 1, 4, 4, 3, 1, 1, LoadPath::tma, FmaOrder::rows, AccInit::shifted},
+    {64, 16, 64, 32, 16, 1, 4, 4, 2, 4, 1, LoadPath::tma, FmaOrder::columns, AccInit::plain},
+    {64, 64, 16, 32, 32, 2, 4, 4, 3, 1, 1, LoadPath::warp_specialized, FmaOrder::columns, AccInit::shifted},
+    {48, 128, 8, 48, 32, 1, 4, 4, 2, 1, 2, LoadPath::warp_specialized, FmaOrder::rows, AccInit::plain},
+    {32, 64, 32, 32, 32, 2, 4, 4, 2, 2, 1, LoadPath::warp_specialized, FmaOrder::rows, AccInit::shifted},
 };
+// Which of them are compiled for clusters too: one of cp.async and one of tensor copies, since every instance costs compile
+// time.
+constexpr bool emulated_in_cluster(const KernelConfig& c) {
+  return c.BM == 32 && c.BN == 32 && (c.load == LoadPath::async || c.load == LoadPath::tma);
+}
 inline constexpr int kEmulatedConfigCount = sizeof(kEmulatedConfigs) / sizeof(kEmulatedConfigs[0]);
 
 constexpr bool all_emulated_configs_valid() {

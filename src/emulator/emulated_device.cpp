@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "emulator/emulated_configs.h"
+#include "emulator/emulated_tensor_map.h"
 #include "emulator/executor.h"
 #include "emulator/host_kernels.h"
 
@@ -20,6 +21,11 @@ namespace {
 
 constexpr size_t kAlignment = 256;           // of cudaMalloc
 constexpr int64_t kMemoryBytes = 1ll << 30;  // of the emulated GPU: enough for tests, little for the host
+
+// Aligned as the strictest argument struct.
+struct alignas(TmaTileArgs) AlignedBytes {
+  char bytes[alignof(TmaTileArgs)];
+};
 
 class EmulatedKernel final : public Kernel {
  public:
@@ -106,6 +112,9 @@ class EmulatedDevice final : public Device {
     std::fill_n(static_cast<uint32_t*>(device), count, word);
   }
 
+  Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec) override { return encode_emulated_map(spec); }
+  void move_tensor_map(TensorMap& map, const float* data) override { move_emulated_map(map, data); }
+
   Result<bool> launch(const Kernel& kernel, Grid grid, int threads, int shared_bytes, const void* args, size_t args_bytes,
                       Stream) override {
     const auto& emulated = static_cast<const EmulatedKernel&>(kernel);
@@ -114,17 +123,18 @@ class EmulatedDevice final : public Device {
     if (emulated.fault() == FaultKind::hang) hang();
     if (emulated.fault() == FaultKind::crash) std::abort();
     // A copy, as a launch makes one: the caller may change its struct at once.
-    const std::vector<char> copy(static_cast<const char*>(args), static_cast<const char*>(args) + args_bytes);
+    const auto copy = std::make_unique<AlignedBytes[]>(args_bytes / sizeof(AlignedBytes) + 1);
+    std::memcpy(copy.get(), args, args_bytes);
     GridRun run;
-    run.thread_body = [&emulated, &copy] { emulated.run()(copy.data()); };
+    run.thread_body = [&emulated, &copy] { emulated.run()(copy.get()); };
     run.grid = grid;
     run.threads = threads;
     run.shared_bytes = shared_bytes;
     run.order = options_.block_order;
     run.skip_last_block = emulated.fault() == FaultKind::skips_last_tile;
     run_grid(run);
-    if (emulated.fault() == FaultKind::writes_nan && args_bytes == sizeof(TileArgs))
-      *reinterpret_cast<const TileArgs*>(copy.data())->c = std::numeric_limits<float>::quiet_NaN();
+    if (emulated.fault() == FaultKind::writes_nan && (args_bytes == sizeof(TileArgs) || args_bytes == sizeof(TmaTileArgs)))
+      *reinterpret_cast<const TileArgs*>(copy.get())->c = std::numeric_limits<float>::quiet_NaN();
     return true;
   }
 
@@ -151,6 +161,8 @@ class EmulatedDevice final : public Device {
       return std::to_string(shared_bytes) + " bytes of shared memory";
     if (grid.x < 1 || grid.y < 1 || grid.z < 1 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
       return "grid " + std::to_string(grid.x) + "x" + std::to_string(grid.y) + "x" + std::to_string(grid.z);
+    if (grid.cluster_y < 1 || grid.cluster_y > kMostPerCluster || grid.y % grid.cluster_y != 0)
+      return "clusters of " + std::to_string(grid.cluster_y) + " in " + std::to_string(grid.y) + " blocks";
     return {};
   }
 

@@ -35,6 +35,8 @@ std::unique_ptr<Device> make_emulated_device(EmulatorOptions options = default_e
 
 // The fixed set of configurations that are compiled for the host, every load path among them; docs/design.md lists them.
 const std::vector<KernelConfig>& emulated_configs();
+// The same of the batch family, which fits small matrices only.
+const std::vector<KernelConfig>& emulated_batch_configs();
 
 // The model behind every emulated time, in microseconds: max(FMA time with wave quantisation, memory time) + launch.
 double modelled_time_us(const DeviceInfo& info, const Choice& choice, const Problem& problem);

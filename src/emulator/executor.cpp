@@ -17,8 +17,10 @@ EmulatedThread*& current_emulated_thread() {
 
 namespace {
 
-std::vector<unsigned long long> block_sequence(const GridRun& run) {
-  std::vector<unsigned long long> sequence(static_cast<size_t>(run.grid.x) * run.grid.y * run.grid.z);
+// The clusters of the grid, by number, in the order in which they run; without clusters, the blocks.
+std::vector<unsigned long long> cluster_sequence(const GridRun& run) {
+  const size_t blocks = static_cast<size_t>(run.grid.x) * run.grid.y * run.grid.z;
+  std::vector<unsigned long long> sequence(blocks / run.grid.cluster_y);
   std::iota(sequence.begin(), sequence.end(), 0ull);
   if (run.skip_last_block && !sequence.empty()) sequence.pop_back();
   if (run.order == BlockOrder::reverse) std::reverse(sequence.begin(), sequence.end());
@@ -31,12 +33,17 @@ std::vector<unsigned long long> block_sequence(const GridRun& run) {
 void run_grid(const GridRun& run) {
   const std::unique_ptr<BlockRunner> runner = make_block_runner(run);
   const size_t floats = static_cast<size_t>(run.shared_bytes) / sizeof(float);
-  for (unsigned long long b : block_sequence(run)) {
-    // A fresh allocation for every block: AddressSanitizer sees its exact end, and 16-byte alignment is what new gives.
-    std::vector<float> shared(floats, std::numeric_limits<float>::quiet_NaN());
-    const Index3 index{static_cast<unsigned>(b % run.grid.x), static_cast<unsigned>(b / run.grid.x % run.grid.y),
-                       static_cast<unsigned>(b / run.grid.x / run.grid.y)};
-    runner->run(index, shared.data());
+  const unsigned clusters_y = run.grid.y / run.grid.cluster_y;
+  for (const unsigned long long number : cluster_sequence(run)) {
+    // Fresh allocations for every block: AddressSanitizer sees their exact end, and 16-byte alignment is what new gives.
+    std::vector<std::vector<float>> shared(run.grid.cluster_y,
+                                           std::vector<float>(floats, std::numeric_limits<float>::quiet_NaN()));
+    const auto x = static_cast<unsigned>(number % run.grid.x), y = static_cast<unsigned>(number / run.grid.x % clusters_y),
+               z = static_cast<unsigned>(number / run.grid.x / clusters_y);
+    std::vector<BlockStart> blocks;
+    for (unsigned rank = 0; rank < run.grid.cluster_y; ++rank)
+      blocks.push_back({{x, y * run.grid.cluster_y + rank, z}, shared[rank].data()});
+    runner->run(blocks);
   }
 }
 

@@ -1,4 +1,4 @@
-// Runs a grid of a host-compiled kernel: blocks one after the other, the threads of a block as fibres that switch at
+// Runs a grid of a host-compiled kernel: blocks (clusters) one after the other, the threads of one as fibres that switch at
 // barriers, or, under ThreadSanitizer, as threads of the host so that a missing barrier is a reported race.
 #pragma once
 
@@ -18,8 +18,8 @@ struct GridRun {
   bool skip_last_block = false;  // a fault for tests
 };
 
-// Shared memory is NaN when a block starts, and allocated to the byte. Throws Error when threads of one block meet a barrier
-// that others have left the kernel without.
+// Shared memory is NaN when a block starts, and allocated to the byte. Throws Error when threads of one block wait
+// for others that never arrive.
 void run_grid(const GridRun& run);
 
 }  // namespace gemm

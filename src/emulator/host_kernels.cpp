@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "emulator/host_batch_kernels.h"
+#include "emulator/host_stream_kernels.h"
 #include "emulator/host_tile_kernels.h"
 #define GEMM_EMULATE
 #include "kernels/device/check.cuh"
@@ -42,6 +44,8 @@ HostKernelMap all_kernels() {
   map["gemm::ladder_tile_1d"] = &run<&ladder_tile_1d, LadderArgs>;
   map["gemm::ladder_tile_2d"] = &run<&ladder_tile_2d, LadderArgs>;
   map["gemm::ladder_vectorised"] = &run<&ladder_vectorised, LadderArgs>;
+  register_batch_kernels(map);
+  register_stream_kernels(map);
   register_all_tiles(map, std::make_integer_sequence<int, kEmulatedConfigCount>());
   return map;
 }

@@ -3,50 +3,80 @@
 
 #define GEMM_EMULATE
 #include "emulator/host_tile_kernels.h"
+#include "kernels/device/specialized_tile.cuh"
 #include "kernels/device/tile.cuh"
+#include "kernels/device/tma_tile.cuh"
 #include "kernels/kernel_spec.h"
 
 namespace gemm {
 
 template <KernelVariant V>
 void run_tile(const void* args) {
-  tile<V>(*static_cast<const TileArgs*>(args));
+  if constexpr (V.config.load == LoadPath::tma)
+    tma_tile<V>(*static_cast<const TmaTileArgs*>(args));
+  else if constexpr (V.config.load == LoadPath::warp_specialized)
+    specialized_tile<V>(*static_cast<const TmaTileArgs*>(args));
+  else
+    tile<V>(*static_cast<const TileArgs*>(args));
 }
 
 template <KernelVariant V>
 void register_variant(HostKernelMap& map) {
-  map[tile_spec(V).function] = &run_tile<V>;
+  map[variant_spec(V).function] = &run_tile<V>;
+  if constexpr (emulated_in_cluster(V.config) && !V.cluster) {
+    constexpr KernelVariant kCluster{V.config, V.op_a, V.op_b, V.vec_a, V.vec_b, V.long_ld, true};
+    register_variant<kCluster>(map);
+  }
 }
 
-// Width that variant_for() gives an operand: transposing cp.async copies are always single floats.
+// Width that variant_for() gives an operand: copies that transpose are always of single floats, and the copying warpgroup
+// knows no pairs.
 constexpr int variant_width(const KernelConfig& config, bool k_contiguous, int width) {
-  return config.load == LoadPath::async_transpose && k_contiguous ? 1 : width;
+  if (config.load == LoadPath::async_transpose && k_contiguous) return 1;
+  if (config.load == LoadPath::warp_specialized) return k_contiguous || width < 4 ? 1 : 4;
+  return width;
 }
 
-template <int Index, Op OpA, Op OpB>
+template <KernelConfig Config, Op OpA, Op OpB>
 void register_op_pair(HostKernelMap& map) {
-  constexpr KernelConfig kConfig = kEmulatedConfigs[Index];
   const auto with = [&]<int WidthA, int WidthB, bool Long>() {
-    register_variant<KernelVariant{kConfig, OpA, OpB, variant_width(kConfig, OpA == Op::T, WidthA),
-                                   variant_width(kConfig, OpB == Op::N, WidthB), Long}>(map);
+    register_variant<KernelVariant{Config, OpA, OpB, variant_width(Config, OpA == Op::T, WidthA),
+                                   variant_width(Config, OpB == Op::N, WidthB), Long}>(map);
   };
   const auto with_width_a = [&]<int WidthA>() {
     with.template operator()<WidthA, 4, false>();
     with.template operator()<WidthA, 2, false>();
     with.template operator()<WidthA, 1, false>();
   };
-  with_width_a.template operator()<4>();
-  with_width_a.template operator()<2>();
-  with_width_a.template operator()<1>();
-  with.template operator()<1, 1, true>();
+  if constexpr (Config.load == LoadPath::tma) {
+    with.template operator()<4, 4, false>();
+  } else {
+    with_width_a.template operator()<4>();
+    with_width_a.template operator()<2>();
+    with_width_a.template operator()<1>();
+    if constexpr (Config.load != LoadPath::warp_specialized) with.template operator()<1, 1, true>();
+  }
+}
+
+template <KernelConfig Config>
+void register_config(HostKernelMap& map) {
+  register_op_pair<Config, Op::N, Op::N>(map);
+  register_op_pair<Config, Op::N, Op::T>(map);
+  register_op_pair<Config, Op::T, Op::N>(map);
+  register_op_pair<Config, Op::T, Op::T>(map);
+}
+
+// What unaligned operands of LoadPath::tma take.
+constexpr KernelConfig unaligned_twin(KernelConfig config) {
+  config.load = LoadPath::async;
+  return config;
 }
 
 template <int Index>
 void register_tile_kernels(HostKernelMap& map) {
-  register_op_pair<Index, Op::N, Op::N>(map);
-  register_op_pair<Index, Op::N, Op::T>(map);
-  register_op_pair<Index, Op::T, Op::N>(map);
-  register_op_pair<Index, Op::T, Op::T>(map);
+  constexpr KernelConfig kConfig = kEmulatedConfigs[Index];
+  register_config<kConfig>(map);
+  if constexpr (kConfig.load == LoadPath::tma) register_config<unaligned_twin(kConfig)>(map);
 }
 
 }  // namespace gemm

@@ -10,6 +10,7 @@
 #include "kernels/cuda_context.h"
 #include "kernels/cuda_device_info.h"
 #include "kernels/cuda_device_timer.h"
+#include "kernels/cuda_tensor_map.h"
 #include "kernels/device.h"
 #include "kernels/nvrtc_compiler.h"
 
@@ -81,6 +82,11 @@ class CudaDevice : public Device {
   void copy_to_device(void* device, const void* host, size_t bytes) override;
   void copy_to_host(void* host, const void* device, size_t bytes) override;
   void set_words(void* device, uint32_t word, size_t count, Stream stream) override;
+  Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec) override {
+    const CaptureTolerance tolerance;
+    return encode_cuda_map(spec);
+  }
+  void move_tensor_map(TensorMap& map, const float* data) override { move_cuda_map(map, data); }
   Result<bool> launch(const Kernel& kernel, Grid grid, int threads, int shared_bytes, const void* args, size_t args_bytes,
                       Stream stream) override;
   void synchronize(Stream stream) override;
@@ -193,6 +199,12 @@ Result<bool> CudaDevice::launch(const Kernel& kernel, Grid grid, int threads, in
   config.blockDim = dim3(static_cast<unsigned>(threads), 1, 1);
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = static_cast<cudaStream_t>(stream);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = cluster.val.clusterDim.z = 1;
+  cluster.val.clusterDim.y = grid.cluster_y;
+  config.attrs = &cluster;
+  config.numAttrs = grid.cluster_y > 1 ? 1 : 0;
   void* arguments[] = {const_cast<void*>(args)};
   const cudaError_t error = cudaLaunchKernelExC(&config, static_cast<const CudaKernel&>(kernel).function(), arguments);
   if (error == cudaSuccess) return true;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/kernel_args.h"
 #include "kernels/kernel_config.h"
 #include "kernels/kernel_spec.h"
 #include "kernels/result.h"
@@ -65,8 +66,22 @@ class Buffer {
 // A CUDA stream (cudaStream_t) or nullptr for the default stream. The emulated device runs everything at once.
 using Stream = void*;
 
+// An operand for the tensor copy engine: `lines` lines of `length` contiguous floats, `ld` apart, of each of `batch`
+// matrices `stride` apart. Copies take boxes of box_lines x box_length floats; what lies outside the operand arrives as
+// zeros. Data, ld and stride are multiples of 16 bytes.
+struct TensorMapSpec {
+  const float* data = nullptr;
+  int64_t length = 0, lines = 0, batch = 1;
+  int64_t ld = 0, stride = 0;
+  int box_length = 0, box_lines = 0;
+  int swizzle_bytes = 0;  // 0, 64 or 128: length of a box's lines whose 16-byte pieces are swizzled (tma_tile.cuh)
+
+  friend bool operator==(const TensorMapSpec&, const TensorMapSpec&) = default;
+};
+
 struct Grid {
   unsigned x = 1, y = 1, z = 1;
+  unsigned cluster_y = 1;  // neighbours along y that form a thread-block cluster (sm_90+); divides y
 };
 
 // Something whose time is measured: enqueues one execution on `stream` with operand set number `rotation` (it takes it
@@ -105,6 +120,11 @@ class Device {
   virtual void copy_to_device(void* device, const void* host, size_t bytes) = 0;
   virtual void copy_to_host(void* host, const void* device, size_t bytes) = 0;
   virtual void set_words(void* device, uint32_t word, size_t count, Stream stream) = 0;
+
+  // The map of an operand, for kernels that take TmaTileArgs. Failure: this device has no tensor copy engine, or the operand
+  // does not suit it. move_tensor_map makes it the map of an equal operand somewhere else.
+  virtual Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec) = 0;
+  virtual void move_tensor_map(TensorMap& map, const float* data) = 0;
 
   // Enqueues kernel<<<grid, threads, shared_bytes, stream>>>(args), where args is the one struct argument. Failure: the
   // launch was refused; the error state is cleared, so that it does not stick to later calls.

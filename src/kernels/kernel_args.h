@@ -3,7 +3,8 @@
 
 namespace gemm {
 
-// C = alpha * op(A) * op(B) + beta * C for `batch` matrices; grid (tiles_m * tiles_n, split_k, batch).
+// C = alpha * op(A) * op(B) + beta * C for `batch` matrices. Grid (tiles_m * tiles_n, split_k, batch); of persistent blocks
+// (LoadPath::warp_specialized) (blocks, 1, 1); of the batch family (blocks of a few matrices, 1, 1).
 struct TileArgs {
   const float* a;
   const float* b;
@@ -17,9 +18,23 @@ struct TileArgs {
   int split_k;       // blocks that share one tile's k range
   int wide_c;        // 1: C allows 16-byte accesses (pointer, ldc and stride)
   int use_tickets;   // 1: the last block of a tile reduces the split; 0: ReduceArgs' kernel does
+  int batch;         // matrices, for kernels whose grid does not say it
+  int whole_items;   // persistent blocks: (tile, split, batch) items that one block computes whole, before the others
+  int shared_tiles;  // and tiles after them whose k all blocks share evenly (stream-k); split_k is 1 then
   float alpha, beta;
   float* workspace;   // [batch][tile][split][BN][BM] partial tiles, already times alpha; unused when split_k is 1
   unsigned* tickets;  // [batch][tile], zero between launches
+};
+
+// How the tensor copy engine finds one operand; made by Device::encode_tensor_map.
+struct alignas(128) TensorMap {
+  unsigned long long words[16];
+};
+
+// Arguments of the tile kernels that are fed by the tensor copy engine. An operand that does not use it has no map.
+struct TmaTileArgs {
+  TileArgs tile;
+  TensorMap map_a, map_b;
 };
 
 // C = sum over splits + beta * C, after a tile kernel with use_tickets 0; grid (tiles, BM*BN/4/256 rounded up, batch), 256

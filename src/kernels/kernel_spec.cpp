@@ -10,9 +10,12 @@ namespace {
 template <class E, size_t N>
 using Names = std::array<std::pair<E, const char*>, N>;
 
-constexpr Names<LoadPath, 3> kLoadNames{{{LoadPath::async, "async"},
+constexpr Names<LoadPath, 5> kLoadNames{{{LoadPath::async, "async"},
                                          {LoadPath::async_transpose, "async_transpose"},
-                                         {LoadPath::register_staged, "register_staged"}}};
+                                         {LoadPath::register_staged, "register_staged"},
+                                         {LoadPath::tma, "tma"},
+                                         {LoadPath::warp_specialized, "warp_specialized"}}};
+constexpr Names<Family, 3> kFamilyNames{{{Family::tile, "tile"}, {Family::stream, "stream"}, {Family::batch, "batch"}}};
 constexpr Names<FmaOrder, 2> kOrderNames{{{FmaOrder::rows, "rows"}, {FmaOrder::columns, "columns"}}};
 constexpr Names<AccInit, 2> kInitNames{{{AccInit::plain, "plain"}, {AccInit::shifted, "shifted"}}};
 
@@ -43,12 +46,10 @@ bool take(std::string_view& text, std::string_view prefix, int& number) {
   return true;
 }
 
-// Reads '_' and the name of an enumerator at the front of `text` and removes them. The longest name that fits is taken,
-// since "async" begins "async_transpose".
+// Reads the name of an enumerator at the front of `text` and removes it. The longest name that fits is taken, since "async"
+// begins "async_transpose".
 template <class E, size_t N>
 bool take_name(std::string_view& text, const Names<E, N>& names, E& value) {
-  if (!text.starts_with('_')) return false;
-  text.remove_prefix(1);
   size_t length = 0;
   for (const auto& [candidate, name] : names) {
     const std::string_view view(name);
@@ -61,6 +62,12 @@ bool take_name(std::string_view& text, const Names<E, N>& names, E& value) {
   return length > 0;
 }
 
+bool take_text(std::string_view& text, std::string_view expected) {
+  if (!text.starts_with(expected)) return false;
+  text.remove_prefix(expected.size());
+  return true;
+}
+
 std::string enumerator(const char* type, const char* name) { return std::string("gemm::") + type + "::" + name; }
 
 // The C++ expression of a variant as a template argument.
@@ -70,9 +77,24 @@ std::string expression(const KernelVariant& v) {
   for (int number : {c.BM, c.BN, c.BK, c.WM, c.WN, c.WNITER, c.TM, c.TN, c.stages, c.slices, c.min_blocks})
     text += std::to_string(number) + ", ";
   text += enumerator("LoadPath", to_string(c.load)) + ", " + enumerator("FmaOrder", to_string(c.order)) + ", " +
-          enumerator("AccInit", to_string(c.acc_init)) + "}, ";
+          enumerator("AccInit", to_string(c.acc_init)) + ", " + enumerator("Family", to_string(c.family)) + "}, ";
   text += enumerator("Op", v.op_a == Op::N ? "N" : "T") + ", " + enumerator("Op", v.op_b == Op::N ? "N" : "T") + ", ";
-  return text + std::to_string(v.vec_a) + ", " + std::to_string(v.vec_b) + (v.long_ld ? ", true}" : ", false}");
+  return text + std::to_string(v.vec_a) + ", " + std::to_string(v.vec_b) + (v.long_ld ? ", true" : ", false") +
+         (v.cluster ? ", true}" : ", false}");
+}
+
+// The device function of a configuration, and the name of its header.
+std::string function_of(const KernelConfig& c) {
+  switch (c.family) {
+    case Family::stream: return "stream";
+    case Family::batch: return "batch";
+    default: break;
+  }
+  switch (c.load) {
+    case LoadPath::tma: return "tma_tile";
+    case LoadPath::warp_specialized: return "specialized_tile";
+    default: return "tile";
+  }
 }
 
 KernelSpec plain_spec(const char* name, const char* header, const char* args_type) {
@@ -81,28 +103,31 @@ KernelSpec plain_spec(const char* name, const char* header, const char* args_typ
 
 }  // namespace
 
+const char* to_string(Family family) { return name_of(kFamilyNames, family); }
 const char* to_string(LoadPath load) { return name_of(kLoadNames, load); }
 const char* to_string(FmaOrder order) { return name_of(kOrderNames, order); }
 const char* to_string(AccInit init) { return name_of(kInitNames, init); }
+bool from_string(const std::string& text, Family& family) { return value_of(kFamilyNames, text, family); }
 bool from_string(const std::string& text, LoadPath& load) { return value_of(kLoadNames, text, load); }
 bool from_string(const std::string& text, FmaOrder& order) { return value_of(kOrderNames, text, order); }
 bool from_string(const std::string& text, AccInit& init) { return value_of(kInitNames, text, init); }
 
 std::string config_id(const KernelConfig& c) {
   const auto s = [](int x) { return std::to_string(x); };
-  return "tile_" + s(c.BM) + "x" + s(c.BN) + "x" + s(c.BK) + "_w" + s(c.WM) + "x" + s(c.WN) + "_t" + s(c.TM) + "x" +
-         s(c.TN) + "x" + s(c.WNITER) + "_s" + s(c.stages) + "_k" + s(c.slices) + "_b" + s(c.min_blocks) + "_" +
-         to_string(c.load) + "_" + to_string(c.order) + "_" + to_string(c.acc_init);
+  return std::string(to_string(c.family)) + "_" + s(c.BM) + "x" + s(c.BN) + "x" + s(c.BK) + "_w" + s(c.WM) + "x" + s(c.WN) +
+         "_t" + s(c.TM) + "x" + s(c.TN) + "x" + s(c.WNITER) + "_s" + s(c.stages) + "_k" + s(c.slices) + "_b" +
+         s(c.min_blocks) + "_" + to_string(c.load) + "_" + to_string(c.order) + "_" + to_string(c.acc_init);
 }
 
 std::optional<KernelConfig> config_from_id(const std::string& id) {
   std::string_view text(id);
   KernelConfig c;
-  const bool read = take(text, "tile_", c.BM) && take(text, "x", c.BN) && take(text, "x", c.BK) && take(text, "_w", c.WM) &&
-                    take(text, "x", c.WN) && take(text, "_t", c.TM) && take(text, "x", c.TN) && take(text, "x", c.WNITER) &&
-                    take(text, "_s", c.stages) && take(text, "_k", c.slices) && take(text, "_b", c.min_blocks) &&
-                    take_name(text, kLoadNames, c.load) && take_name(text, kOrderNames, c.order) &&
-                    take_name(text, kInitNames, c.acc_init);
+  const bool read = take_name(text, kFamilyNames, c.family) && take(text, "_", c.BM) && take(text, "x", c.BN) &&
+                    take(text, "x", c.BK) && take(text, "_w", c.WM) && take(text, "x", c.WN) && take(text, "_t", c.TM) &&
+                    take(text, "x", c.TN) && take(text, "x", c.WNITER) && take(text, "_s", c.stages) &&
+                    take(text, "_k", c.slices) && take(text, "_b", c.min_blocks) && take_text(text, "_") &&
+                    take_name(text, kLoadNames, c.load) && take_text(text, "_") && take_name(text, kOrderNames, c.order) &&
+                    take_text(text, "_") && take_name(text, kInitNames, c.acc_init);
   if (!read || !text.empty()) return std::nullopt;
   return c;
 }
@@ -113,15 +138,17 @@ std::string source_of(const KernelSpec& spec) {
          "(const __grid_constant__ " + spec.args_type + " args) {\n  " + spec.function + "(args);\n}\n";
 }
 
-KernelSpec tile_spec(const KernelVariant& v) {
+KernelSpec variant_spec(const KernelVariant& v) {
+  const KernelConfig& c = v.config;
   KernelSpec spec;
-  spec.name = config_id(v.config) + "_" + (v.op_a == Op::N ? "n" : "t") + (v.op_b == Op::N ? "n" : "t") + "_v" +
-              std::to_string(v.vec_a) + std::to_string(v.vec_b) + (v.long_ld ? "_long" : "");
-  spec.header = "tile.cuh";
-  spec.function = "gemm::tile<" + expression(v) + ">";
-  spec.args_type = "gemm::TileArgs";
-  spec.threads = v.config.threads();
-  spec.min_blocks = v.config.min_blocks;
+  spec.name = config_id(c) + "_" + (v.op_a == Op::N ? "n" : "t") + (v.op_b == Op::N ? "n" : "t") + "_v" +
+              std::to_string(v.vec_a) + std::to_string(v.vec_b) + (v.long_ld ? "_long" : "") + (v.cluster ? "_cluster" : "");
+  const std::string function = function_of(c);
+  spec.header = function + ".cuh";
+  spec.function = "gemm::" + function + "<" + expression(v) + ">";
+  spec.args_type = has_barrier_ring(c.load) ? "gemm::TmaTileArgs" : "gemm::TileArgs";
+  spec.threads = c.threads();
+  spec.min_blocks = c.min_blocks;
   return spec;
 }
 

@@ -34,7 +34,7 @@ struct EmbeddedSource {
 };
 const std::vector<EmbeddedSource>& embedded_sources();
 
-KernelSpec tile_spec(const KernelVariant& variant);
+KernelSpec variant_spec(const KernelVariant& variant);
 KernelSpec reduce_spec();
 KernelSpec scale_spec();
 KernelSpec reference_spec();
@@ -46,9 +46,11 @@ KernelSpec fill_spec();
 std::string config_id(const KernelConfig& config);
 std::optional<KernelConfig> config_from_id(const std::string& id);
 
+const char* to_string(Family family);
 const char* to_string(LoadPath load);
 const char* to_string(FmaOrder order);
 const char* to_string(AccInit init);
+bool from_string(const std::string& text, Family& family);
 bool from_string(const std::string& text, LoadPath& load);
 bool from_string(const std::string& text, FmaOrder& order);
 bool from_string(const std::string& text, AccInit& init);

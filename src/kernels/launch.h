@@ -12,8 +12,14 @@
 
 namespace gemm {
 
-// How the partial tiles of a split are added, always in split order.
-enum class Reduction : unsigned char { ticket, kernel };
+// How k is shared among blocks and their partial tiles are added, always in the order of k.
+//   ticket    split_k blocks for every tile; the last one of them adds
+//   kernel    the same, but a second launch adds
+//   stream_k  split_k is 1: the tiles that do not fill a whole wave share their k evenly among all blocks; the last block of
+//             a tile adds (LoadPath::warp_specialized)
+//   cluster   split_k is 2 to 8: the blocks of a tile form a thread-block cluster, read each other's partial tiles in shared
+//             memory and add a share each; no workspace (tile family without warp_specialized, sm_90+)
+enum class Reduction : unsigned char { ticket, kernel, stream_k, cluster };
 const char* to_string(Reduction reduction);
 bool from_string(const std::string& text, Reduction& reduction);
 
@@ -41,33 +47,45 @@ inline constexpr int kMaxTickets = 16384;
 // Widest load (4, 2 or 1 floats) that pointer, leading dimension and batch stride all allow.
 int widest_vector(const void* pointer, int64_t ld, int64_t columns, int64_t stride, int64_t batch);
 
-// The variant of `config` for this problem and these pointers.
+// The variant of `config` for this problem and these pointers, and the one that a choice runs.
 KernelVariant variant_for(const KernelConfig& config, const Problem& problem, const Operands& operands);
+KernelVariant variant_of(const Choice& choice, const Problem& problem, const Operands& operands);
+
+// Persistent blocks of LoadPath::warp_specialized: how many, and how they share the work.
+struct PersistentGrid {
+  int blocks = 0;
+  int whole_items = 0, shared_tiles = 0;  // see TileArgs
+};
+PersistentGrid persistent_grid(const Choice& choice, const Problem& problem, int sm_count);
 
 // Split that remains after every block has got at least one stage of k: 1 <= result <= split_k.
 int effective_split(const KernelConfig& config, const Problem& problem, int split_k);
 
-// Bytes of workspace for the partial tiles; 0 when k is not split.
-int64_t workspace_bytes(const Choice& choice, const Problem& problem);
+// Bytes of workspace for the partial tiles; 0 when k is not split, or within a cluster.
+int64_t workspace_bytes(const Choice& choice, const Problem& problem, int sm_count);
 
 // Why this choice cannot serve the problem on such a device with that much workspace, or an empty string.
-std::string why_illegal(const Choice& choice, const Problem& problem, const DeviceLimits& limits,
-                        int64_t workspace_available);
+std::string why_illegal(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace_available);
 
 // A problem bound to compiled kernels: what dispatch remembers. Launching it allocates nothing.
 struct TilePlan {
   Choice choice;  // with the effective split
   KernelVariant variant;
+  TensorMap map_a{}, map_b{};  // of the operands that the tensor copy engine copies
   std::shared_ptr<Kernel> tile;
   std::shared_ptr<Kernel> reduce;  // null unless reduction is `kernel` and k is split
 };
+
+// Makes the tensor maps of a plan whose variant fits the problem and these operands. build_plan does it; a plan that moves
+// to another problem needs it again.
+Result<bool> encode_maps(Device& device, TilePlan& plan, const Problem& problem, const Operands& operands);
 
 // Compiles what the choice needs for this problem and these pointers' alignment.
 Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands);
 
 // Enqueues the product: one tile launch for every 65,535 matrices of the batch, and the reduction where k is split.
-// `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be null when k
-// is not split, and belong to one stream at a time.
+// `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be null where
+// no workspace is needed, and belong to one stream at a time.
 Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
                          float* workspace, unsigned* tickets, Stream stream);
 

@@ -15,6 +15,10 @@
 namespace gemm {
 namespace {
 
+// sm_90a has setmaxnreg, which LoadPath::warp_specialized needs; kernels are compiled for the GPU at hand, so nothing is
+// lost.
+constexpr int kHopper = 90;
+
 constexpr const char* kInstallHint =
     "Install NVRTC of CUDA 12.8 or newer (Debian and Ubuntu package cuda-nvrtc-13-0, or the CUDA toolkit), or add its "
     "folder "
@@ -173,7 +177,7 @@ const std::string& digest_of_headers() {
 
 Result<CompileTarget> choose_target(int compute_capability, const std::vector<int>& known) {
   if (std::find(known.begin(), known.end(), compute_capability) != known.end())
-    return CompileTarget{"sm_" + std::to_string(compute_capability), false};
+    return CompileTarget{"sm_" + std::to_string(compute_capability) + (compute_capability == kHopper ? "a" : ""), false};
   int nearest_older = 0;
   for (const int arch : known)
     if (arch < compute_capability) nearest_older = std::max(nearest_older, arch);

@@ -42,6 +42,8 @@ class BuildCache : public Device {
   void set_words(void* device, uint32_t word, size_t count, Stream stream) override {
     device_->set_words(device, word, count, stream);
   }
+  Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec) override { return device_->encode_tensor_map(spec); }
+  void move_tensor_map(TensorMap& map, const float* data) override { device_->move_tensor_map(map, data); }
   Result<bool> launch(const Kernel& kernel, Grid grid, int threads, int shared_bytes, const void* args, size_t args_bytes,
                       Stream stream) override {
     return device_->launch(kernel, grid, threads, shared_bytes, args, args_bytes, stream);

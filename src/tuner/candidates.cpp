@@ -3,39 +3,61 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <tuple>
 
+#include "dispatch/cost_model.h"
 #include "kernels/kernel_spec.h"
-#include "tuner/cost_model.h"
 
 namespace gemm {
 namespace {
 
-constexpr std::array<int, 22> kSplits = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128};
-constexpr double kReuseBonus = 0.97;   // of the predicted time, for a kernel that is compiled anyway
+constexpr double kReuseBonus = 0.93;   // of the predicted time, for a kernel that is compiled anyway (most of a tuning run)
 constexpr double kHopeless = 4.0;      // times the best prediction: not worth compiling
-constexpr size_t kPerTile = 2;         // candidates of the first pass with the same BM x BN
+constexpr size_t kPerTile = 4;         // candidates of the first pass with the same BM x BN
+constexpr size_t kPerTileAndKind = 2;  // and those of them that are the same kind of kernel
 constexpr double kProvenWithin = 1.5;  // of the best prediction: proven configurations up to here are tried
+constexpr double kKindWithin = 1.5;    // and kinds of kernels: the model compares them less well than tiles of one kind
+constexpr size_t kPerKind = 8;         // candidates that such a kind gets, out of 64
 constexpr double kProvenPass = 0.35;   // share of the candidates that proven configurations may take
-constexpr double kFirstPass = 0.7;     // and the share that is filled once the spread pass has picked
+constexpr double kFirstPass = 0.7;     // and the share that is filled once the spread passes have picked
 constexpr double kSiblingPass = 0.85;  // and the share that is filled once the siblings of the best are in
 constexpr size_t kSiblingsOf = 5;      // how many of the best get their siblings tried
 constexpr size_t kMostRanked = 1000;   // bases that are looked at more closely
-constexpr int kWorseSplits = 12;       // predictions in a row without a better one: more splits will not help
-constexpr int kMostBlocksPerSlot = 6;  // splitting further only adds reduction work
+constexpr size_t kLeastRanked = 50;    // of each kind
 
+// The order of the stream family says which operand is long, which the model does see.
 KernelConfig base_of(KernelConfig config) {
-  config.order = FmaOrder::rows;
+  if (config.family != Family::stream) config.order = FmaOrder::rows;
   config.acc_init = AccInit::plain;
   return config;
 }
 
-// For a configuration that is valid: whether this split can run, and is not the same as a smaller one.
-bool may_run(const Choice& choice, const Problem& problem, const DeviceLimits& limits) {
-  return effective_split(choice.config, problem, choice.split_k) == choice.split_k &&
-         workspace_bytes(choice, problem) <= kWorkspaceBytes &&
-         why_illegal(choice, problem, limits, kWorkspaceBytes).empty();
+KernelConfig with_load(KernelConfig config, LoadPath load) {
+  config.load = load;
+  return config;
 }
+
+// Kernels that the model predicts by different formulas, so that its errors differ.
+enum class Kind { copies, tensor_copies, copy_warpgroup, stream, batch };
+
+Kind kind_of(const KernelConfig& config) {
+  if (config.family == Family::stream) return Kind::stream;
+  if (config.family == Family::batch) return Kind::batch;
+  if (config.load == LoadPath::tma) return Kind::tensor_copies;
+  return config.load == LoadPath::warp_specialized ? Kind::copy_warpgroup : Kind::copies;
+}
+
+// Whether this configuration does on this problem what it would do with load path async: where no operand is contiguous
+// along k there is nothing to transpose, and operands that the tensor copy engine cannot copy go that way.
+bool runs_as_async(const KernelConfig& config, const Problem& problem) {
+  if (config.family != Family::tile) return false;
+  if (config.load == LoadPath::async_transpose) return problem.op_a == Op::N && problem.op_b == Op::T;
+  return config.load == LoadPath::tma && variant_for(config, problem, {}).config.load == LoadPath::async;
+}
+
+// Only clusters have a kernel of their own.
+bool runs_same_kernel(Reduction a, Reduction b) { return (a == Reduction::cluster) == (b == Reduction::cluster); }
 
 // Slow problems need fewer candidates: the model knows large ones better, and each trial costs more.
 size_t candidate_count(int most, double best_us) {
@@ -43,8 +65,10 @@ size_t candidate_count(int most, double best_us) {
   return static_cast<size_t>(std::max(1.0, most * share));
 }
 
+}  // namespace
+
 // The choices to try, in order and without repeats.
-class Selection {
+class CandidateRanker::Selection {
  public:
   explicit Selection(size_t limit) : limit_(limit) {}
   bool full(double share = 1.0) const { return static_cast<double>(choices_.size()) >= share * static_cast<double>(limit_); }
@@ -53,14 +77,16 @@ class Selection {
     choices_.push_back(choice);
     return true;
   }
+  size_t count(Kind kind) const {
+    return static_cast<size_t>(std::count_if(choices_.begin(), choices_.end(),
+                                             [&](const Choice& choice) { return kind_of(choice.config) == kind; }));
+  }
   const std::vector<Choice>& choices() const { return choices_; }
 
  private:
   size_t limit_;
   std::vector<Choice> choices_;
 };
-
-}  // namespace
 
 CandidateRanker::CandidateRanker(DeviceInfo device, const std::vector<KernelConfig>& configs,
                                  const std::vector<KernelConfig>& proven, int most)
@@ -73,51 +99,33 @@ CandidateRanker::CandidateRanker(DeviceInfo device, const std::vector<KernelConf
     const auto [place, is_new] = index.emplace(config_id(base), bases_.size());
     if (is_new) bases_.push_back({base, {}});
     bases_[place->second].siblings.push_back(config);
-    if (base.load == LoadPath::async) async_ids_.insert(config_id(base));
   }
+  for (Base& base : bases_)
+    base.has_async_twin =
+        base.config.load != LoadPath::async && index.count(config_id(with_load(base.config, LoadPath::async))) != 0;
 }
 
-// Where no operand is contiguous along k, async and async_transpose are the same kernel.
-bool CandidateRanker::same_as_async(const Base& base, const Problem& problem) const {
-  if (base.config.load != LoadPath::async_transpose || problem.op_a == Op::T || problem.op_b == Op::N) return false;
-  KernelConfig twin = base.config;
-  twin.load = LoadPath::async;
-  return async_ids_.count(config_id(twin)) != 0;
-}
-
-std::optional<CandidateRanker::PredictedChoice> CandidateRanker::best_split(const KernelConfig& config,
-                                                                            const Problem& problem) const {
-  std::optional<PredictedChoice> best;
-  const int64_t tiles_m = (problem.m + config.BM - 1) / config.BM, tiles_n = (problem.n + config.BN - 1) / config.BN;
-  const double tiles = static_cast<double>(tiles_m) * static_cast<double>(tiles_n) * static_cast<double>(problem.batch);
-  const double most_blocks =
-      static_cast<double>(kMostBlocksPerSlot) * blocks_per_sm(config, device_.limits) * device_.sm_count;
-  int worse = 0;
-  for (int split : kSplits) {
-    if (split > 1 && (tiles * split > most_blocks || worse >= kWorseSplits)) break;
-    for (Reduction reduction : {Reduction::ticket, Reduction::kernel}) {
-      if (split == 1 && reduction == Reduction::kernel) continue;
-      const Choice choice{config, split, reduction};
-      if (!may_run(choice, problem, device_.limits)) continue;
-      const double us = predicted_us(device_, choice, problem);
-      ++worse;
-      if (!best || us < best->us) best = {us, choice}, worse = 0;
-    }
-  }
-  return best;
+std::optional<PredictedChoice> CandidateRanker::best_split(const KernelConfig& config, const Problem& problem) const {
+  return gemm::best_split(config, problem, device_, kWorkspaceBytes);
 }
 
 std::vector<CandidateRanker::Ranked> CandidateRanker::ranked(const Problem& problem) const {
-  std::vector<Ranked> list;
+  std::vector<Ranked> all;
   for (const Base& base : bases_)
-    if (!same_as_async(base, problem))
+    if (!base.has_async_twin || !runs_as_async(base.config, problem))
       if (const std::optional<PredictedChoice> best = best_split(base.siblings.front(), problem))
-        list.push_back({&base, best->choice, best->us});
+        all.push_back({&base, best->choice, best->us});
   const auto faster = [](const Ranked& a, const Ranked& b) { return a.predicted_us < b.predicted_us; };
-  std::stable_sort(list.begin(), list.end(), faster);
-  if (list.size() > kMostRanked) list.resize(kMostRanked);
+  std::stable_sort(all.begin(), all.end(), faster);
+  std::vector<Ranked> list;
+  std::map<Kind, size_t> per_kind;
+  for (const Ranked& r : all)
+    if (list.size() < kMostRanked || per_kind[kind_of(r.choice.config)] < kLeastRanked) {
+      ++per_kind[kind_of(r.choice.config)];
+      list.push_back(r);
+    }
   for (Ranked& r : list)
-    if (chosen_.count(tile_spec(variant_for(r.choice.config, problem, {})).name) != 0) r.predicted_us *= kReuseBonus;
+    if (chosen_.count(variant_spec(variant_of(r.choice, problem, {})).name) != 0) r.predicted_us *= kReuseBonus;
   std::stable_sort(list.begin(), list.end(), faster);
   return list;
 }
@@ -134,6 +142,45 @@ std::vector<Choice> CandidateRanker::proven_choices(const Problem& problem, doub
   return choices;
 }
 
+// A few of each kind of kernel, with different tiles.
+void CandidateRanker::add_kinds(const std::vector<Ranked>& list, Selection& selection) const {
+  const size_t per_kind = std::max<size_t>(1, kPerKind * static_cast<size_t>(most_) / 64);
+  std::set<std::tuple<Kind, int, int>> tiles;
+  for (const Ranked& r : list) {
+    const Kind kind = kind_of(r.choice.config);
+    if (r.predicted_us > kKindWithin * list.front().predicted_us || selection.full(kFirstPass)) break;
+    if (selection.count(kind) < per_kind && tiles.insert({kind, r.choice.config.BM, r.choice.config.BN}).second)
+      selection.add(r.choice);
+  }
+}
+
+// The best, with a limit for those that have the same tile.
+void CandidateRanker::add_tiles(const std::vector<Ranked>& list, Selection& selection) const {
+  std::map<std::pair<int, int>, size_t> per_tile;
+  std::map<std::tuple<int, int, Kind>, size_t> per_kind;
+  std::set<std::tuple<int, int, int, int, LoadPath>> shapes;
+  for (const Ranked& r : list) {
+    const KernelConfig& c = r.choice.config;
+    if (selection.full(kFirstPass)) break;
+    size_t& same_tile = per_tile[{c.BM, c.BN}];
+    size_t& same_kind = per_kind[{c.BM, c.BN, kind_of(c)}];
+    const std::tuple shape{c.BM, c.BN, c.BK, c.slices, c.load};
+    if (same_tile >= kPerTile || same_kind >= kPerTileAndKind || shapes.count(shape) != 0) continue;
+    if (selection.add(r.choice)) ++same_tile, ++same_kind, shapes.insert(shape);
+  }
+}
+
+void CandidateRanker::add_siblings(const std::vector<Ranked>& list, Selection& selection) const {
+  const size_t count = std::min(kSiblingsOf, selection.choices().size());
+  const std::vector<Choice> leaders(selection.choices().begin(),
+                                    selection.choices().begin() + static_cast<std::ptrdiff_t>(count));
+  for (const Choice& leader : leaders)
+    for (const Ranked& r : list)
+      if (r.base->config == base_of(leader.config))
+        for (const KernelConfig& sibling : r.base->siblings)
+          if (!selection.full(kSiblingPass)) selection.add({sibling, leader.split_k, leader.reduction});
+}
+
 std::vector<Choice> CandidateRanker::candidates(const Problem& problem) {
   std::vector<Ranked> list = ranked(problem);
   if (list.empty()) return {};
@@ -142,40 +189,27 @@ std::vector<Choice> CandidateRanker::candidates(const Problem& problem) {
   Selection selection(candidate_count(most_, best));
   for (const Choice& choice : proven_choices(problem, best))
     if (!selection.full(kProvenPass)) selection.add(choice);
-
-  std::map<std::pair<int, int>, size_t> per_tile;
-  std::map<std::tuple<int, int, int, int, LoadPath>, size_t> per_shape;
-  for (const Ranked& r : list) {
-    const KernelConfig& c = r.choice.config;
-    if (selection.full(kFirstPass)) break;
-    size_t& same_tile = per_tile[{c.BM, c.BN}];
-    size_t& same_shape = per_shape[{c.BM, c.BN, c.BK, c.slices, c.load}];
-    if (same_tile >= kPerTile || same_shape >= 1) continue;
-    if (selection.add(r.choice)) ++same_tile, ++same_shape;
-  }
-  const std::vector<Choice> leaders(selection.choices().begin(),
-                                    selection.choices().begin() + std::min(kSiblingsOf, selection.choices().size()));
-  for (const Choice& leader : leaders)
-    for (const Ranked& r : list)
-      if (r.base->config == base_of(leader.config))
-        for (const KernelConfig& sibling : r.base->siblings)
-          if (!selection.full(kSiblingPass)) selection.add({sibling, leader.split_k, leader.reduction});
+  add_kinds(list, selection);
+  add_tiles(list, selection);
+  add_siblings(list, selection);
   for (const Ranked& r : list) selection.add(r.choice);
 
-  for (const Choice& choice : selection.choices()) chosen_.insert(tile_spec(variant_for(choice.config, problem, {})).name);
+  for (const Choice& choice : selection.choices()) chosen_.insert(variant_spec(variant_of(choice, problem, {})).name);
   return selection.choices();
 }
 
-std::vector<Choice> split_neighbours(const Choice& choice, const Problem& problem, const DeviceLimits& limits) {
+std::vector<Choice> split_neighbours(const Choice& choice, const Problem& problem, const DeviceInfo& device) {
   std::vector<Choice> neighbours;
+  const auto add = [&](const Choice& neighbour) {
+    if (neighbour == choice || !may_run(neighbour, problem, device, kWorkspaceBytes)) return;
+    if (std::find(neighbours.begin(), neighbours.end(), neighbour) == neighbours.end()) neighbours.push_back(neighbour);
+  };
+  if (choice.config.load == LoadPath::warp_specialized) add({choice.config, 1, Reduction::stream_k});
   const int s = choice.split_k;
   for (int split : {s, s / 2, s - 1, s + 1, s * 3 / 2, s * 2})
-    for (Reduction reduction : {Reduction::ticket, Reduction::kernel}) {
-      const Choice neighbour{choice.config, split, reduction};
-      if (split < 1 || neighbour == choice || (split == 1 && reduction == Reduction::kernel)) continue;
-      if (!may_run(neighbour, problem, limits)) continue;
-      if (std::find(neighbours.begin(), neighbours.end(), neighbour) == neighbours.end()) neighbours.push_back(neighbour);
-    }
+    if (split >= 1)
+      for (const Reduction reduction : reductions_of(choice.config, split))
+        if (split == s || runs_same_kernel(reduction, choice.reduction)) add({choice.config, split, reduction});
   return neighbours;
 }
 

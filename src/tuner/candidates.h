@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/split_search.h"
 #include "kernels/device.h"
 #include "kernels/launch.h"
 
 namespace gemm {
 
 // Workspace that dispatch has by default; no choice may need more.
-inline constexpr int64_t kWorkspaceBytes = 32 << 20;
+inline constexpr int64_t kWorkspaceBytes = 64 << 20;
 
 class CandidateRanker {
  public:
@@ -27,35 +28,34 @@ class CandidateRanker {
   std::vector<Choice> candidates(const Problem& problem);
 
   // A configuration with the split of k that the model likes best; nothing where none can run.
-  struct PredictedChoice {
-    double us;
-    Choice choice;
-  };
   std::optional<PredictedChoice> best_split(const KernelConfig& config, const Problem& problem) const;
 
  private:
   struct Base {
     KernelConfig config;                 // without regard to order and acc_init, which the model does not see
     std::vector<KernelConfig> siblings;  // the same with every order and acc_init, in the order of the space
+    bool has_async_twin = false;         // there is a base that differs in its load path only, which is async
   };
   struct Ranked {
     const Base* base;
     Choice choice;
     double predicted_us;
   };
+  class Selection;
   std::vector<Ranked> ranked(const Problem& problem) const;
-  bool same_as_async(const Base& base, const Problem& problem) const;
   std::vector<Choice> proven_choices(const Problem& problem, double best_us) const;
+  void add_kinds(const std::vector<Ranked>& list, Selection& selection) const;
+  void add_tiles(const std::vector<Ranked>& list, Selection& selection) const;
+  void add_siblings(const std::vector<Ranked>& list, Selection& selection) const;
 
   DeviceInfo device_;
   int most_;
   std::vector<Base> bases_;
   std::vector<KernelConfig> proven_;
-  std::set<std::string> async_ids_;  // bases with load path async
-  std::set<std::string> chosen_;     // kernels that earlier problems need
+  std::set<std::string> chosen_;  // kernels that earlier problems need
 };
 
-// Choices that run the same compiled kernel with a nearby split of k or the other reduction.
-std::vector<Choice> split_neighbours(const Choice& choice, const Problem& problem, const DeviceLimits& limits);
+// Choices with the same configuration: another reduction, or a nearby split of k for the same compiled kernel.
+std::vector<Choice> split_neighbours(const Choice& choice, const Problem& problem, const DeviceInfo& device);
 
 }  // namespace gemm

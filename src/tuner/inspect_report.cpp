@@ -17,8 +17,6 @@ constexpr int kRegisterUnit = 256;              // registers are given to warps 
 constexpr int kRuntimeBytes = 1024;             // shared memory that the runtime keeps per resident block
 constexpr int64_t kLargestLength = 2147483647;  // what cublasSgemm takes
 
-int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
-
 // Resident blocks that the hardware can manage, whatever they need.
 int most_blocks_per_sm(int compute_capability) {
   switch (compute_capability) {

@@ -69,6 +69,7 @@ const Trial* Evidence::find(const Choice& choice, Stage stage) const {
 Json to_json(const KernelConfig& config) {
   Json json;
   for (const IntParameter& parameter : kIntParameters) json[parameter.name] = config.*parameter.member;
+  json["family"] = to_string(config.family);
   json["load"] = to_string(config.load);
   json["order"] = to_string(config.order);
   json["acc_init"] = to_string(config.acc_init);
@@ -80,7 +81,9 @@ KernelConfig config_from_json(const Json& json) {
   KernelConfig config;
   for (const auto& [name, value] : json.items()) {
     bool known = true;
-    if (name == "load")
+    if (name == "family")
+      read_enum(value, name, config.family);
+    else if (name == "load")
       read_enum(value, name, config.load);
     else if (name == "order")
       read_enum(value, name, config.order);

@@ -20,9 +20,9 @@ void add_new(std::vector<Choice>& choices, const std::vector<Choice>& more, size
 
 }  // namespace
 
-PointTuner::PointTuner(WorkerSession& session, TrialLog& log, Progress& progress, DeviceLimits limits,
+PointTuner::PointTuner(WorkerSession& session, TrialLog& log, Progress& progress, DeviceInfo device,
                        std::function<bool()> stop)
-    : session_(session), log_(log), progress_(progress), limits_(limits), stop_(std::move(stop)) {}
+    : session_(session), log_(log), progress_(progress), device_(std::move(device)), stop_(std::move(stop)) {}
 
 // Right choices by median time, as far as the stage was measured.
 std::vector<Choice> PointTuner::best_of(const Problem& problem, Stage stage, const std::vector<Choice>& among,
@@ -76,7 +76,7 @@ bool PointTuner::tune(const Problem& problem, const std::vector<Choice>& candida
   StageEnd end = run_stage(problem, screened, Stage::screen);
   if (!end.complete()) return give_up(problem, end);
   for (const Choice& parent : best_of(problem, Stage::screen, candidates, kSplitParents))
-    add_new(screened, split_neighbours(parent, problem, limits_), kNeighboursPerParent);
+    add_new(screened, split_neighbours(parent, problem, device_), kNeighboursPerParent);
   end = run_stage(problem, screened, Stage::screen);
   if (!end.complete()) return give_up(problem, end);
 

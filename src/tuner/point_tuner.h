@@ -15,7 +15,7 @@ namespace gemm {
 class PointTuner {
  public:
   // `stop` is asked between stages.
-  PointTuner(WorkerSession& session, TrialLog& log, Progress& progress, DeviceLimits limits, std::function<bool()> stop);
+  PointTuner(WorkerSession& session, TrialLog& log, Progress& progress, DeviceInfo device, std::function<bool()> stop);
 
   // False when it was interrupted or stopped before the point was finished or skipped. Trials that the log has are not
   // repeated.
@@ -39,7 +39,7 @@ class PointTuner {
   WorkerSession& session_;
   TrialLog& log_;
   Progress& progress_;
-  DeviceLimits limits_;
+  DeviceInfo device_;
   std::function<bool()> stop_;
 };
 

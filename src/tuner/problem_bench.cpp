@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch/cost_model.h"
 #include "tuner/candidates.h"
-#include "tuner/cost_model.h"
 #include "tuner/statistics.h"
 
 namespace gemm {
@@ -84,7 +84,7 @@ Operands ProblemBench::operands(int rotation) const {
 }
 
 Result<TilePlan> ProblemBench::prepare(const Choice& choice) {
-  const std::string why = why_illegal(choice, problem_, context_.device.info().limits, kWorkspaceBytes);
+  const std::string why = why_illegal(choice, problem_, context_.device.info(), kWorkspaceBytes);
   if (!why.empty()) return Failure{why};
   return build_plan(context_.device, choice, problem_, operands(0));
 }

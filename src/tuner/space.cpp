@@ -50,6 +50,7 @@ SpaceFamily read_family(const Json& json) {
   const Json parameters = to_json(KernelConfig{});
   for (const auto& [key, value] : json.items())
     if (key != "name" && key != "comment" && !parameters.contains(key)) throw Error("unknown parameter '" + key + "'");
+  if (json.contains("family")) family.family = config_from_json(Json{{"family", json.at("family")}}).family;
   for (const IntList& list : kIntLists) family.*list.values = read_values<int>(json, list.name, list.member);
   family.load = read_values<LoadPath>(json, "load", &KernelConfig::load);
   family.order = read_values<FmaOrder>(json, "order", &KernelConfig::order);
@@ -57,12 +58,12 @@ SpaceFamily read_family(const Json& json) {
   return family;
 }
 
-// A default would be a guess at what was meant.
+// Only the kind of kernel has a default: another one would be a guess at what was meant.
 KernelConfig read_extra(const Json& json) {
   const KernelConfig config = config_from_json(json);
   const Json parameters = to_json(config);
   for (const auto& [name, value] : parameters.items())
-    if (!json.contains(name)) throw Error("parameter '" + name + "' is missing");
+    if (name != "family" && !json.contains(name)) throw Error("parameter '" + name + "' is missing");
   return config;
 }
 
@@ -106,6 +107,7 @@ size_t SearchSpace::combinations() const {
 void SearchSpace::for_each(const std::function<void(const KernelConfig&)>& visit) const {
   for (const SpaceFamily& family : families) {
     KernelConfig config;
+    config.family = family.family;
     visit_family(family, 0, config, visit);
   }
   for (const KernelConfig& config : extra) visit(config);

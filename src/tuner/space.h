@@ -10,9 +10,10 @@
 
 namespace gemm {
 
-// Every combination of the values listed for each parameter.
+// Every combination of the values listed for each parameter, for kernels of one kind.
 struct SpaceFamily {
   std::string name;
+  Family family = Family::tile;
   std::vector<int> BM, BN, BK, WM, WN, WNITER, TM, TN, stages, slices, min_blocks;
   std::vector<LoadPath> load;
   std::vector<FmaOrder> order;

@@ -7,8 +7,8 @@
 
 namespace gemm {
 
-// Medians closer than this count as a tie (2 %).
-inline constexpr double kTieMargin = 0.02;
+// Medians closer than this count as a tie (0.5 %): equal kernels that are measured in turns differ by less.
+inline constexpr double kTieMargin = 0.005;
 
 // Median and 20th and 80th percentile; n = 0 for no samples.
 TimeStats summarise(std::vector<double> samples_us);
@@ -16,7 +16,7 @@ TimeStats summarise(std::vector<double> samples_us);
 // True when there is a sample and all are finite and above zero: a failed launch must not win.
 bool plausible(const std::vector<double>& samples_us);
 
-// Largest relative difference to `best` that is still a tie: 2 %, or twice the standard error of the median where that is
+// Largest relative difference to `best` that is still a tie: 0.5 %, or twice the standard error of the median where that is
 // more (but never more than 5 %, so that a disturbed measurement does not make everything equal).
 double tie_margin(const TimeStats& best);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dispatch/cost_model.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/statistics.h"
 #include "tuner/trial_log.h"
@@ -20,8 +21,8 @@ std::map<std::string, std::string> method_of(const DeviceInfo& device) {
       {"rotation", "operand sets covering 64 MiB, at most 16 sets"},
       {"data", "uniform random in [-1, 1), alpha 1, beta 0"},
       {"verification", "FP64 reference on the problem and on edge shapes; |error| <= eps (4 + 2 sqrt(k)) |A||B|"},
-      {"ties", "2 % or twice the standard error; fewer splits, then the smaller kernel id"},
-      {"cublaslt", "best of 16 heuristics, 32 MiB workspace, CUBLAS_COMPUTE_32F"}};
+      {"ties", "0.5 % or twice the standard error; fewer splits, then the smaller kernel id"},
+      {"cublaslt", "best of 16 heuristics, 64 MiB workspace, CUBLAS_COMPUTE_32F"}};
 }
 
 TablePoint to_table_point(const PointResult& result, const PointOption* option) {
@@ -46,7 +47,19 @@ TablePoint to_table_point(const PointResult& result, const PointOption* option) 
 
 PortfolioKernel to_portfolio_kernel(const PointOption& option) {
   const KernelConfig& config = option.choice.config;
-  return {config_id(config), config, option.registers, option.spill_bytes, option.shared_bytes, config.threads()};
+  return {config_id(config), config, option.registers, option.spill_bytes, option.shared_bytes, config.threads(), {}};
+}
+
+// Measured over predicted time of each kernel of the portfolio: the median over everything that was tried with it.
+void calibrate(Table& table, const std::vector<PointResult>& points) {
+  std::map<std::string, std::vector<double>> ratios;
+  for (const PointResult& result : points)
+    for (const PointOption& option : result.options)
+      ratios[config_id(option.choice.config)].push_back(option.time_us.median /
+                                                        predicted_us(table.device, option.choice, result.problem));
+  for (PortfolioKernel& kernel : table.portfolio)
+    if (const auto found = ratios.find(kernel.id); found != ratios.end())
+      kernel.model_factor = summarise(found->second).median;
 }
 
 std::string host_name() {
@@ -89,6 +102,7 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
     if (option != nullptr) kernels.emplace(config_id(option->choice.config), to_portfolio_kernel(*option));
   }
   for (auto& [id, kernel] : kernels) table.portfolio.push_back(std::move(kernel));
+  calibrate(table, points);
   return table;
 }
 

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <set>
 
+#include "dispatch/cost_model.h"
 #include "dispatch/selector.h"
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
-#include "tuner/cost_model.h"
 #include "tuner/interrupt.h"
 #include "tuner/point_tuner.h"
 #include "tuner/portfolio.h"
@@ -80,7 +80,7 @@ class TuneRun {
                    options_.shapes.size() - left, options_.shapes.size());
     try {
       Progress progress(options_.terminal, left);
-      PointTuner tuner(session_, log_, progress, device_.limits, [this] { return stopped(); });
+      PointTuner tuner(session_, log_, progress, device_, [this] { return stopped(); });
       tune_points(tuner, progress);
       if (!stopped()) complete_portfolio(tuner);
     } catch (const Error& error) {
@@ -249,7 +249,7 @@ TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes,
   for (const Shape& shape : shapes) {
     const std::vector<Choice> choices = ranker.candidates(shape.problem);
     plan.candidates += choices.size();
-    for (const Choice& choice : choices) kernels.insert(tile_spec(variant_for(choice.config, shape.problem, {})).name);
+    for (const Choice& choice : choices) kernels.insert(variant_spec(variant_of(choice, shape.problem, {})).name);
     measuring_s +=
         kPointSeconds + kRunsPerCandidate * static_cast<double>(choices.size()) * 1.5e-6 * floor_us(device, shape.problem);
   }

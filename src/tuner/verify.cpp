@@ -153,7 +153,7 @@ Verdict Verifier::run_and_compare(const TilePlan& plan, const Problem& p, const 
                                   const LaunchScratch& scratch) {
   device_.set_words(results_.as(), 0, 2, nullptr);
   device_.set_words(scratch.tickets.as(), 0, kMaxTickets, nullptr);
-  const int64_t partial_words = workspace_bytes(plan.choice, p) / 4;
+  const int64_t partial_words = workspace_bytes(plan.choice, p, device_.info().sm_count) / 4;
   if (partial_words > 0) device_.set_words(scratch.workspace.as(), kSentinel, static_cast<size_t>(partial_words), nullptr);
 
   Verdict verdict;
@@ -197,6 +197,9 @@ std::vector<Verifier::EdgeCase> Verifier::edge_cases(const KernelVariant& varian
   const KernelConfig& c = variant.config;
   std::vector<EdgeCase> cases;
   const auto add = [&](int64_t m, int64_t n, int64_t k, float alpha, float beta, int split_k = 1, int64_t batch = 1) {
+    m = std::max<int64_t>(1, m), n = std::max<int64_t>(1, n);
+    // One warp computes a whole matrix of the batch family.
+    if (c.family == Family::batch) m = std::min<int64_t>(m, c.BM), n = std::min<int64_t>(n, c.BN), split_k = 1;
     // A variant that loads rows in pieces serves whole pieces only (variant_for).
     if (variant.op_a == Op::N) m = round_up(m, variant.vec_a);
     if (variant.op_b == Op::T) n = round_up(n, variant.vec_b);
@@ -281,15 +284,18 @@ Verdict Verifier::check_edge(const TilePlan& tile_plan, const EdgeCase& edge, co
   }
 
   TilePlan plan = tile_plan;
-  plan.choice.split_k = effective_split(plan.choice.config, p, edge.split_k);
+  // Stream-k shares k by itself.
+  const int split = plan.choice.reduction == Reduction::stream_k ? 1 : edge.split_k;
+  plan.choice.split_k = effective_split(plan.choice.config, p, split);
   plan.reduce = nullptr;
+  encode_maps(device_, plan, p, operands).value_or_throw();
   if (plan.choice.split_k > 1 && plan.choice.reduction == Reduction::kernel)
     plan.reduce = device_.build(reduce_spec()).value_or_throw();
   return run_and_compare(plan, p, operands, c_before, edge_reference_, edge_c_, scratch);
 }
 
 Verdict Verifier::check_edges(const TilePlan& plan, const LaunchScratch& scratch) {
-  const std::string name = tile_spec(plan.variant).name + to_string(plan.choice.reduction);
+  const std::string name = variant_spec(plan.variant).name + to_string(plan.choice.reduction);
   if (edges_checked_.count(name) != 0) return {};
   Verdict worst;
   for (const EdgeCase& edge : edge_cases(plan.variant)) {

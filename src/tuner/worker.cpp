@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <thread>
 
+#include "dispatch/cost_model.h"
 #include "kernels/kernel_spec.h"
 #include "kernels/nvrtc_compiler.h"
 #include "tuner/build_cache.h"
-#include "tuner/cost_model.h"
 #include "tuner/protocol.h"
 #include "tuner/statistics.h"
 
@@ -102,8 +102,7 @@ class Worker {
 
  private:
   void prepare(const Request& request) {
-    for (const Choice& choice : request.choices)
-      device_.prefetch(tile_spec(variant_for(choice.config, request.problem, {})));
+    for (const Choice& choice : request.choices) device_.prefetch(variant_spec(variant_of(choice, request.problem, {})));
   }
 
   void run(const Request& request) {
@@ -149,11 +148,11 @@ class Worker {
       outcome = invalid(Invalidity::compile, plan.error());
       return std::nullopt;
     }
-    outcome.compile_ms = device_.build_ms(tile_spec(plan->variant));
+    outcome.compile_ms = device_.build_ms(variant_spec(plan->variant));
     const Kernel::Resources resources = plan->tile->resources();
     outcome.registers = resources.registers;
     outcome.spill_bytes = resources.spill_bytes;
-    outcome.shared_bytes = plan->variant.shared_bytes() + resources.static_shared_bytes;
+    outcome.shared_bytes = shared_bytes(plan->variant) + resources.static_shared_bytes;
     if (const std::string why = why_filtered(resources, choice.config, device_.info().limits); !why.empty()) {
       outcome.invalidity = Invalidity::compile;
       outcome.reason = why;

@@ -19,6 +19,14 @@ std::vector<KernelConfig> large_configs() {
       {64, 64, 64, 32, 32, 1, 4, 8, 3, 4, 1, async, FmaOrder::columns, AccInit::plain},
       {16, 16, 128, 16, 16, 1, 2, 4, 3, 8, 1, async, FmaOrder::rows, AccInit::plain},
       {128, 128, 8, 32, 64, 2, 8, 4, 2, 1, 2, register_staged, FmaOrder::rows, AccInit::plain},
+      {128, 16, 64, 128, 16, 1, 8, 8, 4, 8, 1, tma, FmaOrder::rows, AccInit::plain},
+      {64, 64, 32, 64, 32, 1, 8, 8, 4, 2, 1, tma, FmaOrder::rows, AccInit::plain},
+      {128, 8, 64, 128, 8, 1, 8, 4, 3, 8, 1, tma, FmaOrder::rows, AccInit::plain},
+      {16, 128, 64, 16, 64, 1, 4, 8, 3, 4, 1, tma, FmaOrder::columns, AccInit::plain},
+      {256, 128, 16, 64, 64, 4, 4, 4, 5, 1, 1, warp_specialized, FmaOrder::columns, AccInit::shifted},
+      {128, 128, 16, 64, 64, 2, 4, 4, 4, 1, 2, warp_specialized, FmaOrder::columns, AccInit::shifted},
+      {64, 128, 32, 32, 64, 2, 4, 4, 4, 2, 1, warp_specialized, FmaOrder::rows, AccInit::plain},
+      {96, 192, 16, 48, 96, 3, 4, 4, 4, 2, 1, warp_specialized, FmaOrder::columns, AccInit::plain},
   };
 }
 
@@ -53,6 +61,22 @@ TEST_P(GpuTileKernel, EdgesOfAllOpPairs) {
 
 TEST_P(GpuTileKernel, SplitsWithBothReductions) {
   for (Op op_a : test::kOps) expect_all(test::split_cases(config_, op_a, Op::N));
+}
+
+TEST_P(GpuTileKernel, SplitsWithinACluster) {
+  if (device_->info().limits.compute_capability < 90) GTEST_SKIP() << "no clusters before sm_90";
+  for (Op op_a : test::kOps)
+    for (Op op_b : test::kOps) expect_all(test::cluster_cases(config_, op_a, op_b));
+}
+
+TEST_P(GpuTileKernel, StreamK) {
+  for (Op op_a : test::kOps)
+    for (Op op_b : test::kOps) expect_all(test::stream_k_cases(config_, op_a, op_b));
+  if (config_.load != LoadPath::warp_specialized) return;
+  // Whole waves before the shared tiles.
+  const int most = device_->info().sm_count * config_.min_blocks;
+  const Problem p = packed_problem((most / 4 + 1) * config_.BM + 3, 9 * config_.BN, 5 * config_.BK + 3, Op::T, Op::N);
+  expect_all({{{config_, 1, Reduction::stream_k}, p, 1, 0}, {{config_, 1, Reduction::ticket}, p, 1, 0}});
 }
 
 TEST_P(GpuTileKernel, TailsOfKAreExact) { expect_all(test::tail_cases(config_)); }

@@ -3,8 +3,12 @@
 //   slices == 1, split_k == 1   registers -> C
 //   slices > 1                  registers -> shared memory [slice][BN][BM] -> sum in slice order -> C or workspace
 //   split_k > 1                 -> workspace [batch][tile][split][BN][BM]; then the last block of the tile (ticket) or the
-//   kernel of
-//                               reduce.cuh adds the splits in order and stores C
+//                               kernel of reduce.cuh adds the splits in order and stores C
+//   split_k > 1 in a cluster    -> each block's shared memory [BN][BM]; then each block adds its share of the quads over all
+//                               blocks of the cluster, in split order, and stores it to C
+//
+//         split 0       split 1     .. the parts     shares of the quads: q0 .. | .. | ..
+//      [ tile part ]  [ tile part ]                  of block:              0      1    2 ..
 //
 // Every sum has a fixed order, so results are bitwise repeatable. Values are multiplied by alpha when they leave the
 // accumulators: 16-byte stores of the accumulators themselves would pin their register banks in the main loop.
@@ -60,16 +64,36 @@ GEMM_DEVICE void tile_position(int tile, int tiles_m, int tiles_n, int group, in
   tile_n = rest / height;
 }
 
+// What a block computes: a tile of C over a range of k.
+struct TileItem {
+  int row, column;     // of the tile in C
+  int tile, batch;     // number of the tile in its matrix, and of the matrix
+  int split;           // which part of the tile's k
+  int k_begin, depth;  // that part
+};
+
 // Where one block's results go.
 struct TileTarget {
   Output out;
-  int row, column;   // of the tile in C
-  float4* partials;  // this tile's [split][BN][BM] in the workspace, when k is split
-  unsigned* ticket;  // this tile's counter, when tickets are used
+  int row, column;          // of the tile in C
+  float4* partials;         // this tile's [split][BN][BM] in the workspace, when k is split
+  long long first_partial;  // split 0 lies this many tiles further (stream-k; else 0)
+  unsigned* ticket;         // this tile's counter, when tickets are used
   int split, split_k;
 };
 
-template <int BM, int BN, int Threads>
+// Barrier of the threads that compute: all of the block, but not the copying warpgroup of LoadPath::warp_specialized.
+template <LoadPath Load, int Threads>
+struct ComputingThreads {
+  GEMM_DEVICE static void wait() {
+    if constexpr (Load == LoadPath::warp_specialized)
+      named_barrier<1>(Threads);
+    else
+      block_barrier();
+  }
+};
+
+template <int BM, int BN, int Threads, class Sync = ComputingThreads<LoadPath::async, Threads>>
 struct TileEnd {
   static constexpr int kQuads = BM * BN / 4;  // of four rows
 
@@ -78,7 +102,11 @@ struct TileEnd {
     if (target.split_k == 1)
       store_quad(target, q, v);
     else
-      target.partials[static_cast<long long>(target.split) * kQuads + q] = v;
+      partial_tile(target, target.split)[q] = v;
+  }
+
+  GEMM_DEVICE static float4* partial_tile(const TileTarget& target, int split) {
+    return target.partials + (split == 0 ? target.first_partial : split) * kQuads;
   }
 
   GEMM_DEVICE static void store_quad(const TileTarget& target, int q, const float4& v) {
@@ -87,8 +115,8 @@ struct TileEnd {
 
   // Sum of quad q over splits [begin, end).
   GEMM_DEVICE static float4 sum_splits(const TileTarget& target, int q, int begin, int end) {
+    float4 sum = load_from_l2(partial_tile(target, begin) + q);
     const float4* p = target.partials + static_cast<long long>(begin) * kQuads + q;
-    float4 sum = load_from_l2(p);
     for (int s = begin + 1; s < end; ++s) {
       p += kQuads;
       add(sum, load_from_l2(p));
@@ -96,15 +124,36 @@ struct TileEnd {
     return sum;
   }
 
+  static constexpr int kPartsAtOnce = 4;  // loads on their way: a peer's answer takes about 200 cycles
+
+  // Adds the parts of a tile that lie at `part` in the shared memory of a cluster's blocks, one for each split. Every block
+  // finishes an equal share of the quads.
+  GEMM_DEVICE static void reduce_cluster(const TileTarget& target, SharedPointer part) {
+    const int begin = kQuads * target.split / target.split_k, end = kQuads * (target.split + 1) / target.split_k;
+    for (int q = begin + static_cast<int>(threadIdx.x); q < end; q += Threads) {
+      float4 sum = make_float4(-0.0f, -0.0f, -0.0f, -0.0f);
+      GEMM_NO_UNROLL
+      for (int first = 0; first < target.split_k; first += kPartsAtOnce) {
+        float4 parts[kPartsAtOnce];
+        GEMM_UNROLL
+        for (int i = 0; i < kPartsAtOnce; ++i)
+          parts[i] = load_peer_quad(part + q * 16, first + i, first + i < target.split_k);
+        GEMM_UNROLL
+        for (int i = 0; i < kPartsAtOnce; ++i) add(sum, parts[i]);
+      }
+      store_quad(target, q, sum);
+    }
+  }
+
   // True in the tile's last block, once all others have written their partial tiles. `flag` is in shared memory.
   GEMM_DEVICE static bool is_last_block(const TileTarget& target, unsigned* flag) {
     device_fence();
-    block_barrier();
+    Sync::wait();
     if (threadIdx.x == 0) {
       *flag = atomicAdd(target.ticket, 1u) == static_cast<unsigned>(target.split_k) - 1 ? 1u : 0u;
       if (*flag) *target.ticket = 0;  // ready for the next launch
     }
-    block_barrier();
+    Sync::wait();
     device_fence();
     return *flag != 0;
   }
@@ -120,7 +169,7 @@ struct TileEnd {
       const int group = tid / kQuads, q = tid % kQuads;
       if (group < groups)
         scratch[tid] = sum_splits(target, q, group * target.split_k / groups, (group + 1) * target.split_k / groups);
-      block_barrier();
+      Sync::wait();
       if (group == 0) {
         float4 sum = scratch[q];
         for (int g = 1; g < groups; ++g) add(sum, scratch[g * kQuads + q]);
@@ -129,5 +178,44 @@ struct TileEnd {
     }
   }
 };
+
+// The work of a block of a grid (tiles, split_k, batch).
+template <int BM, int BN>
+GEMM_DEVICE TileItem block_item(const TileArgs& args) {
+  TileItem item;
+  int tile_m = 0, tile_n = 0;
+  // A single row or column of tiles needs no divisions, which delay the first load by a few hundred cycles.
+  if (args.tiles_n == 1)
+    tile_m = static_cast<int>(blockIdx.x);
+  else if (args.tiles_m == 1)
+    tile_n = static_cast<int>(blockIdx.x);
+  else
+    tile_position(static_cast<int>(blockIdx.x), args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
+  item.row = tile_m * BM, item.column = tile_n * BN;
+  item.tile = static_cast<int>(blockIdx.x);
+  item.split = static_cast<int>(blockIdx.y);
+  item.batch = static_cast<int>(blockIdx.z);
+  // In 64 bits: the last splits of a long k may begin beyond 2^31 once rounded up.
+  const long long k_begin = static_cast<long long>(item.split) * args.k_per_split;
+  item.k_begin = static_cast<int>(k_begin);
+  item.depth = static_cast<int>(min(static_cast<long long>(args.k_per_split), args.k - k_begin));
+  return item;
+}
+
+// Where its results go.
+template <int BM, int BN>
+GEMM_DEVICE TileTarget block_target(const TileArgs& args, const TileItem& item) {
+  const long long tile = static_cast<long long>(item.batch) * args.tiles_m * args.tiles_n + item.tile;
+  TileTarget target;
+  target.out = {args.c + item.batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+  target.row = item.row;
+  target.column = item.column;
+  target.split = item.split;
+  target.split_k = args.split_k;
+  target.partials = reinterpret_cast<float4*>(args.workspace) + tile * args.split_k * (BM * BN / 4);
+  target.first_partial = 0;
+  target.ticket = args.tickets + tile;
+  return target;
+}
 
 }  // namespace gemm

@@ -28,7 +28,7 @@ namespace gemm {
 template <KernelVariant V, bool IsA>
 struct Operand {
   static constexpr KernelConfig kConfig = V.config;
-  static constexpr OperandLayout kLayout = IsA ? V.layout_a() : V.layout_b();
+  static constexpr OperandLayout kLayout = IsA ? layout_a(V) : layout_b(V);
   static constexpr int kThreads = kConfig.threads();
   static constexpr int kRows = kLayout.rows, kDepth = kConfig.BK, kLd = kLayout.ld;
   static constexpr bool kAlongK = kLayout.k_contiguous;

@@ -84,16 +84,128 @@ GEMM_DEVICE void wait_copies() {
 
 GEMM_DEVICE void block_barrier() { __syncthreads(); }
 
+// Barriers of some of a block's threads: of a warp, and numbered ones (from 1 on) of `threads` threads.
+GEMM_DEVICE void warp_barrier() { __syncwarp(); }
+template <int Id>
+GEMM_DEVICE void named_barrier(int threads) {
+  asm volatile("bar.sync %0, %1;" ::"n"(Id), "r"(threads) : "memory");
+}
+
+// A byte address in shared memory, in the 32 bits that the hardware's own instructions take.
+using SharedPointer = unsigned;
+GEMM_DEVICE SharedPointer shared_pointer(const float* shared) { return shared_address(shared); }
+
+// A 16-byte load from shared memory that the compiler neither moves nor merges with another.
+GEMM_DEVICE void load_quad(SharedPointer p, float& x, float& y, float& z, float& w) {
+  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x), "=f"(y), "=f"(z), "=f"(w) : "r"(p));
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+// mbarriers, 8 bytes each. A phase ends when all threads have arrived and all announced bytes have come.
+GEMM_DEVICE void barrier_init(SharedPointer barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+// Makes initialised barriers visible to the copy engine; a block barrier makes them visible to the other threads.
+GEMM_DEVICE void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+GEMM_DEVICE void barrier_arrive(SharedPointer barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+GEMM_DEVICE void barrier_arrive_expecting(SharedPointer barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// This thread's cp.async copies so far count as one arrival once they are done.
+GEMM_DEVICE void barrier_arrive_after_copies(SharedPointer barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+// Waits until the phase with this parity has ended. One assembly block with its loop: as a C++ loop it cuts the main loop
+// into blocks, and register conflicts grow from 105 to 149 cycles per 1,024 FMAs (static score of the prototype).
+GEMM_DEVICE void barrier_wait(SharedPointer barrier, unsigned parity) {
+  asm volatile(
+      "{.reg .pred p;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra WAIT;\n}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+// A box of a tensor map, from element (x, line, batch) on, by the tensor copy engine.
+GEMM_DEVICE void copy_box(SharedPointer shared, const TensorMap& map, int x, int line, int batch, SharedPointer barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
+          "r"(shared),
+      "l"(&map), "r"(barrier), "r"(x), "r"(line), "r"(batch)
+      : "memory");
+}
+
+// A warpgroup gives registers back or takes them (sm_90a).
+template <int Registers>
+GEMM_DEVICE void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+GEMM_DEVICE void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+#endif
+
+// Thread-block clusters (sm_90+). No guard like the one above: every GPU's tile kernel names them, and only those that are
+// launched as clusters call them.
+//
+// A barrier of all threads of the cluster. What they have written to shared memory, the others see behind it.
+GEMM_DEVICE void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// 16 bytes from the same place in the shared memory of block `rank` of the cluster, or -0 four times where `on` is false:
+// added, it leaves every sum as it is. Predicated inside the assembly, so that several loads can be on their way at once.
+GEMM_DEVICE float4 load_peer_quad(SharedPointer p, int rank, bool on) {
+  const unsigned predicate = on;
+  float4 v;
+  asm volatile(
+      "{.reg .pred p; .reg .u32 peer; setp.ne.u32 p, %6, 0;\n"
+      "mov.b32 %0, 0f80000000; mov.b32 %1, 0f80000000; mov.b32 %2, 0f80000000; mov.b32 %3, 0f80000000;\n"
+      "@p mapa.shared::cluster.u32 peer, %4, %5;\n"
+      "@p ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [peer];}"
+      : "=&f"(v.x), "=&f"(v.y), "=&f"(v.z), "=&f"(v.w)
+      : "r"(p), "r"(rank), "r"(predicate)
+      : "memory");
+  return v;
+}
+
 // A 16-byte load from shared memory that the compiler neither moves nor merges with another.
 GEMM_DEVICE void load_shared_fixed(const float* shared, float& x, float& y, float& z, float& w) {
-  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x), "=f"(y), "=f"(z), "=f"(w) : "r"(shared_address(shared)));
+  asm volatile("ld.volatile.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(x), "=f"(y), "=f"(z), "=f"(w)
+               : "r"(shared_address(shared)));
 }
+
+// factor * x, computed here and not where the compiler would share it among several stores: a shared product takes the
+// accumulator's own register, and 16-byte stores of it then decide the register banks of the main loop.
+GEMM_DEVICE float scaled(float factor, float x) {
+  float product;
+  asm volatile("mul.f32 %0, %1, %2;" : "=f"(product) : "f"(factor), "f"(x));
+  return product;
+}
+
+// Makes the compiler forget where a value came from, so that what is computed from it later is computed anew instead of
+// being kept in registers.
+GEMM_DEVICE void forget(int& value) { asm volatile("" : "+r"(value)); }
 
 // Loads that bypass L1, for data that another block has written.
 GEMM_DEVICE float4 load_from_l2(const float4* p) { return __ldcg(p); }
 
 // Makes this thread's writes visible to the device before anything that follows.
 GEMM_DEVICE void device_fence() { __threadfence(); }
+
+// Loads of inputs that are read once: they stay out of L1, and L2 fetches the 256 bytes around them (sm_80).
+GEMM_DEVICE void load_once(const float* p, float (&to)[4]) {
+  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+               : "l"(p));
+}
+GEMM_DEVICE void load_once(const float* p, float (&to)[2]) {
+  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.f32 {%0,%1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "l"(p));
+}
+GEMM_DEVICE void load_once(const float* p, float (&to)[1]) {
+  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.f32 %0, [%1];" : "=f"(to[0]) : "l"(p));
+}
 
 }  // namespace gemm
 #endif

@@ -9,7 +9,7 @@
 //     +------+------+                   operand.cuh has the layout of one slab and its pad
 //
 // Registers: thread_rows x thread_columns accumulators, and two fragments of one step of k (or one fragment of four steps,
-// where an operand has k fast), the offsets of the copies, and a few addresses; kernel_config.h estimates them.
+// where an operand has k fast), the offsets of the copies, and a few addresses; tile_config.h estimates them.
 //
 // Main loop, fragments double-buffered: while step s is multiplied, step s + 1 is loaded; the first step of a stage is
 // loaded during the last step of the stage before, right behind the one barrier of the stage. Copies for stage t + stages -
@@ -32,13 +32,15 @@ struct Tile {
 
   static constexpr int BM = kConfig.BM, BN = kConfig.BN, BK = kConfig.BK;
   static constexpr int kStages = kConfig.stages, kSlices = kConfig.slices;
-  static constexpr int kThreads = kConfig.threads(), kWarpsPerSlice = kConfig.warps_m() * kConfig.warps_n();
+  static constexpr int kThreads = kConfig.compute_threads(), kWarpsPerSlice = kConfig.warps_m() * kConfig.warps_n();
   static constexpr int kRows = kConfig.thread_rows(), kColumns = kConfig.thread_columns();
   static constexpr bool kStaged = kConfig.load == LoadPath::register_staged;
+  using Sync = ComputingThreads<kConfig.load, kThreads>;
+  using End = TileEnd<BM, BN, kThreads, Sync>;
 
   using OperandA = Operand<V, true>;
   using OperandB = Operand<V, false>;
-  static constexpr OperandLayout kLayoutA = V.layout_a(), kLayoutB = V.layout_b();
+  static constexpr OperandLayout kLayoutA = layout_a(V), kLayoutB = layout_b(V);
   using FragmentA = Fragment<kConfig.WMITER(), kConfig.TM, kConfig.lanes_m(), kLayoutA.k_fast, kLayoutA.ld>;
   using FragmentB = Fragment<kConfig.WNITER, kConfig.TN, kConfig.lanes_n(), kLayoutB.k_fast, kLayoutB.ld>;
   static constexpr bool kFourSteps = kLayoutA.k_fast || kLayoutB.k_fast;
@@ -54,18 +56,22 @@ struct Tile {
   int slice, warp_m, warp_n, lane_m, lane_n;
   float* shared;
 
-  GEMM_DEVICE void init() {
+  GEMM_DEVICE void init(int thread) {
     shared = dynamic_shared();
-    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int warp = thread / 32;
     slice = warp / kWarpsPerSlice;
     warp_m = warp % kWarpsPerSlice % kConfig.warps_m();
     warp_n = warp % kWarpsPerSlice / kConfig.warps_m();
-    lane_position<kConfig.lanes_m()>(static_cast<int>(threadIdx.x) % 32, lane_m, lane_n);
+    lane_position<kConfig.lanes_m()>(thread % 32, lane_m, lane_n);
   }
 
-  GEMM_DEVICE float* stage_a(int stage) const { return shared + stage * V.stage_floats(); }
+  GEMM_DEVICE float* stage_a(int stage) const { return shared + stage * stage_floats(V); }
   GEMM_DEVICE float* stage_b(int stage) const { return stage_a(stage) + kLayoutA.floats; }
-  GEMM_DEVICE float* trailer() const { return shared + (V.shared_bytes() - 16) / 4; }
+  // Where the slices' tiles meet: the ring, unless the next tile's copies are under way in it.
+  GEMM_DEVICE float* slices_area() const {
+    return shared + (kConfig.load == LoadPath::warp_specialized ? ring_floats(V) : 0);
+  }
+  GEMM_DEVICE float* trailer() const { return shared + trailer_offset(V) / 4; }
 
   GEMM_DEVICE void load_fragments(Fragments& f, int stage, int group) const {
     const int k = slice * (BK / kSlices) + group * kSteps;
@@ -188,9 +194,10 @@ struct Tile {
         const int row = target.row + row_of(i), column = target.column + column_of(j);
         if constexpr (kStep == 4)
           store_four(target.out, row, column,
-                     make_float4(alpha * acc[i][j], alpha * acc[i + 1][j], alpha * acc[i + 2][j], alpha * acc[i + 3][j]));
+                     make_float4(scaled(alpha, acc[i][j]), scaled(alpha, acc[i + 1][j]), scaled(alpha, acc[i + 2][j]),
+                                 scaled(alpha, acc[i + 3][j])));
         else
-          store_one(target.out, row, column, alpha * acc[i][j]);
+          store_one(target.out, row, column, scaled(alpha, acc[i][j]));
       }
     }
   }
@@ -204,42 +211,95 @@ struct Tile {
       for (int i = 0; i < kRows; i += kStep) {
         float* p = tile + column_of(j) * BM + row_of(i);
         if constexpr (kStep == 4)
-          *reinterpret_cast<float4*>(p) =
-              make_float4(alpha * acc[i][j], alpha * acc[i + 1][j], alpha * acc[i + 2][j], alpha * acc[i + 3][j]);
+          *reinterpret_cast<float4*>(p) = make_float4(scaled(alpha, acc[i][j]), scaled(alpha, acc[i + 1][j]),
+                                                      scaled(alpha, acc[i + 2][j]), scaled(alpha, acc[i + 3][j]));
         else
-          *p = alpha * acc[i][j];
+          *p = scaled(alpha, acc[i][j]);
       }
     }
   }
 
   // The slices' tiles meet in shared memory and are added in slice order.
   GEMM_DEVICE void add_slices(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
-    using End = TileEnd<BM, BN, kThreads>;
-    block_barrier();  // the ring is free
-    store_tile(acc, shared + slice * (BM * BN), alpha);
-    block_barrier();
-    const float4* tiles = reinterpret_cast<const float4*>(shared);
+    Sync::wait();  // the ring is free, or the last tile's sum is read
+    store_tile(acc, slices_area() + slice * (BM * BN), alpha);
+    Sync::wait();
+    float4* tiles = reinterpret_cast<float4*>(slices_area());
     for (int q = static_cast<int>(threadIdx.x); q < End::kQuads; q += kThreads) {
       float4 sum = tiles[q];
       GEMM_UNROLL
       for (int s = 1; s < kSlices; ++s) add(sum, tiles[s * End::kQuads + q]);
-      End::put(target, q, sum);
+      if constexpr (V.cluster)
+        tiles[q] = sum;
+      else
+        End::put(target, q, sum);
     }
   }
 
-  GEMM_DEVICE void finish(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha,
-                          bool use_tickets) const {
-    using End = TileEnd<BM, BN, kThreads>;
+  // The blocks' parts meet in the shared memory of the cluster.
+  GEMM_DEVICE void add_cluster(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+    if constexpr (kSlices > 1) {
+      add_slices(acc, target, alpha);
+    } else {
+      Sync::wait();  // the ring is free
+      store_tile(acc, slices_area(), alpha);
+    }
+    cluster_barrier();
+    End::reduce_cluster(target, shared_pointer(slices_area()));
+    cluster_barrier();  // a block that ends takes its shared memory away from its peers
+  }
+
+  // To C, or to the workspace, where the parts meet.
+  GEMM_DEVICE void finish_alone(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, bool use_tickets,
+                                unsigned* flag) const {
     if constexpr (kSlices > 1) {
       add_slices(acc, target, alpha);
     } else if (target.split_k == 1) {
       store_direct(acc, target, alpha);
     } else {
-      store_tile(acc, reinterpret_cast<float*>(target.partials + static_cast<long long>(target.split) * End::kQuads), alpha);
+      store_tile(acc, reinterpret_cast<float*>(End::partial_tile(target, target.split)), alpha);
     }
     if (target.split_k == 1 || !use_tickets) return;
-    if (End::is_last_block(target, reinterpret_cast<unsigned*>(trailer())))
-      End::reduce_splits(target, reinterpret_cast<float4*>(shared));
+    if (End::is_last_block(target, flag)) End::reduce_splits(target, reinterpret_cast<float4*>(slices_area()));
+  }
+
+  // `flag` is a word of shared memory.
+  GEMM_DEVICE void finish(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, bool use_tickets,
+                          unsigned* flag) const {
+    if constexpr (V.cluster)
+      add_cluster(acc, target, alpha);
+    else
+      finish_alone(acc, target, alpha, use_tickets, flag);
+  }
+
+  // The work of a block of a grid (tiles, split_k, batch).
+  GEMM_DEVICE static TileItem item_of_block(const TileArgs& args) {
+    TileItem item;
+    int tile_m, tile_n;
+    tile_position(static_cast<int>(blockIdx.x), args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
+    item.row = tile_m * BM, item.column = tile_n * BN;
+    item.tile = static_cast<int>(blockIdx.x);
+    item.split = static_cast<int>(blockIdx.y);
+    item.batch = static_cast<int>(blockIdx.z);
+    // In 64 bits: the last splits of a long k may begin beyond 2^31 once rounded up.
+    const long long k_begin = static_cast<long long>(item.split) * args.k_per_split;
+    item.k_begin = static_cast<int>(k_begin);
+    item.depth = static_cast<int>(min(static_cast<long long>(args.k_per_split), args.k - k_begin));
+    return item;
+  }
+
+  GEMM_DEVICE static TileTarget target_of(const TileArgs& args, const TileItem& item) {
+    const long long tile = static_cast<long long>(item.batch) * args.tiles_m * args.tiles_n + item.tile;
+    TileTarget target;
+    target.out = {args.c + item.batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+    target.row = item.row;
+    target.column = item.column;
+    target.split = item.split;
+    target.split_k = args.split_k;
+    target.partials = reinterpret_cast<float4*>(args.workspace) + tile * args.split_k * End::kQuads;
+    target.first_partial = 0;
+    target.ticket = args.tickets + tile;
+    return target;
   }
 };
 
@@ -247,43 +307,25 @@ template <KernelVariant V>
 GEMM_DEVICE void tile(const TileArgs& args) {
   using T = Tile<V>;
   T t;
-  t.init();
+  t.init(static_cast<int>(threadIdx.x));
   if (threadIdx.x < 4) t.trailer()[threadIdx.x] = 0.0f;  // read behind the first barrier (AccInit::shifted)
   if constexpr (V.config.acc_init == AccInit::shifted) block_barrier();
 
-  int tile_m, tile_n;
-  tile_position(static_cast<int>(blockIdx.x), args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
-  const int row = tile_m * T::BM, column = tile_n * T::BN;
-  const int split = static_cast<int>(blockIdx.y);
-  const long long batch = blockIdx.z;
-  const long long k_begin = static_cast<long long>(split) * args.k_per_split;
-  const int depth = static_cast<int>(min(static_cast<long long>(args.k_per_split), args.k - k_begin));
-
-  const float* a = args.a + batch * args.stride_a + (V.op_a == Op::N ? row + k_begin * args.lda : row * args.lda + k_begin);
-  const float* b =
-      args.b + batch * args.stride_b + (V.op_b == Op::N ? column * args.ldb + k_begin : column + k_begin * args.ldb);
+  const TileItem item = T::item_of_block(args);
+  const long long row = item.row, column = item.column, k = item.k_begin;
+  const float* a = args.a + item.batch * args.stride_a + (V.op_a == Op::N ? row + k * args.lda : row * args.lda + k);
+  const float* b = args.b + item.batch * args.stride_b + (V.op_b == Op::N ? column * args.ldb + k : column + k * args.ldb);
   typename T::OperandA operand_a;
   typename T::OperandB operand_b;
-  operand_a.init(a, args.lda, args.m - row, depth);
-  operand_b.init(b, args.ldb, args.n - column, depth);
+  operand_a.init(a, args.lda, args.m - item.row, item.depth);
+  operand_b.init(b, args.ldb, args.n - item.column, item.depth);
 
   float acc[T::kRows][T::kColumns];
   if constexpr (T::kStaged)
-    t.run_staged(acc, operand_a, operand_b, depth);
+    t.run_staged(acc, operand_a, operand_b, item.depth);
   else
-    t.run_async(acc, operand_a, operand_b, depth);
-
-  const long long tiles = static_cast<long long>(args.tiles_m) * args.tiles_n;
-  const long long tile_index = batch * tiles + blockIdx.x;
-  TileTarget target;
-  target.out = {args.c + batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
-  target.row = row;
-  target.column = column;
-  target.split = split;
-  target.split_k = args.split_k;
-  target.partials = reinterpret_cast<float4*>(args.workspace) + tile_index * args.split_k * (T::BM * T::BN / 4);
-  target.ticket = args.tickets + tile_index;
-  t.finish(acc, target, args.alpha, args.use_tickets != 0);
+    t.run_async(acc, operand_a, operand_b, item.depth);
+  t.finish(acc, T::target_of(args, item), args.alpha, args.use_tickets != 0, reinterpret_cast<unsigned*>(t.trailer()));
 }
 
 }  // namespace gemm

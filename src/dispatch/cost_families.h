@@ -1,0 +1,59 @@
+// The families' parts of the cost model, and what they share. Only for cost_*.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/device.h"
+#include "kernels/launch.h"
+
+namespace gemm::cost {
+
+// Constants measured on an H200 (docs/performance.md); bandwidths are per multiprocessor, so that they scale with the GPU.
+inline constexpr double kDramBytesPerUsPerSm = 32'600;  // 4.3 TB/s over 132
+inline constexpr double kL2BytesPerUsPerSm = 60'000;    // about 30 bytes a cycle
+inline constexpr double kMemoryLatencyUs = 0.85;        // under load
+inline constexpr double kLaunchUs = 1.8;                // shortest kernel seen that does something
+inline constexpr double kPrologueUs = 0.9;              // first stage arrives, accumulators leave
+inline constexpr double kCtaUs = 0.0006;                // of the whole device, per block
+inline constexpr double kConflictShare = 1.04;  // issue slots of an FMA with register-bank conflicts, operands rows fast
+inline constexpr double kSlotsPerFragmentRegister = 0.7;  // an LDS.128 costs 2.9 to 3.4 issue slots
+inline constexpr double kLanesPerSm = 128;                // 4 schedulers of 32
+
+inline double ceil_div(double a, double b) { return std::ceil(a / b); }
+inline double clock_mhz(const DeviceInfo& device) { return std::max(1, device.sm_clock_mhz); }
+
+// Time of what goes on at once but never quite hides each other: the largest, and more where others are near. On the 6,775
+// trials of the skinny prototype the best of the first five was 4.8 % behind the best of all, 5.6 % with the maximum.
+inline double overlapped(double compute, double memory, double latency) {
+  return std::sqrt(compute * compute + memory * memory + latency * latency);
+}
+
+// How a choice cuts a problem: tiles of C, blocks that compute them, stages of k in each block.
+struct Geometry {
+  double tiles, blocks, stages;
+};
+Geometry geometry_of(const Choice& choice, const Problem& problem);
+
+// Device memory, as far as the copies of `active` blocks in flight can use it (Little's law), and L2. `depth` is how many
+// stages a block has to copy in a row.
+double memory_us(const DeviceInfo& device, const KernelConfig& config, const Problem& problem, const Geometry& geometry,
+                 double active, double depth);
+
+// Latency: a block cannot go through `stages` stages faster than they arrive.
+double latency_us(const KernelConfig& config, double stages);
+
+// The slices' tiles go to shared memory and come back, in every block of the busiest multiprocessor.
+double slices_us(const DeviceInfo& device, const KernelConfig& config, const Geometry& geometry);
+
+// Partial tiles are written, read and added, by a ticket, a second kernel or a cluster; 0 where k is not split.
+double split_us(const DeviceInfo& device, const Choice& choice, const Geometry& geometry);
+
+// Predicted times by family; the tile family's persistent kernel has a model of its own. `resident` blocks fit a
+// multiprocessor.
+double tile_us(const DeviceInfo& device, const Choice& choice, const Problem& problem, int resident);
+double specialized_us(const DeviceInfo& device, const Choice& choice, const Problem& problem);
+double stream_us(const DeviceInfo& device, const Choice& choice, const Problem& problem, int resident);
+double batch_us(const DeviceInfo& device, const Choice& choice, const Problem& problem);
+
+}  // namespace gemm::cost

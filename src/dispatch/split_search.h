@@ -1,0 +1,28 @@
+// The split of k and the reduction with which a configuration would serve a problem best, by the cost model.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "kernels/device.h"
+#include "kernels/launch.h"
+
+namespace gemm {
+
+struct PredictedChoice {
+  double us = 0;  // by predicted_us
+  Choice choice;
+};
+
+// The ways to reduce so many splits of k.
+std::span<const Reduction> reductions_of(const KernelConfig& config, int split);
+
+// For a configuration that is valid on the device: whether this choice can run with that much workspace, and is not the same
+// as a simpler one.
+bool may_run(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace);
+
+// Nothing where no split can run.
+std::optional<PredictedChoice> best_split(const KernelConfig& config, const Problem& problem, const DeviceInfo& device,
+                                          int64_t workspace);
+
+}  // namespace gemm
