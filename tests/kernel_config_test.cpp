@@ -37,6 +37,15 @@ struct Invalid {
   const char* reason_part;
 };
 
+TEST(KernelConfig, TheCopyWarpgroupServesQuads) {
+  KernelConfig config{128, 128, 16, 64, 64, 2, 4, 4, 4, 1, 2, LoadPath::warp_specialized, FmaOrder::columns};
+  EXPECT_EQ(why_invalid(config, DeviceLimits{}), nullptr);
+  config.TN = 2, config.WNITER = 4;
+  const char* why = why_invalid(config, DeviceLimits{});
+  ASSERT_NE(why, nullptr);
+  EXPECT_NE(std::string(why).find("quads"), std::string::npos) << why;
+}
+
 TEST(KernelConfig, SaysWhyAConfigurationIsOut) {
   const Invalid cases[] = {
       {"zero", [](KernelConfig& c) { c.BK = 0; }, "positive"},

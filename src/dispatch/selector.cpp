@@ -32,12 +32,13 @@ class Chooser {
 
   Decision choose() {
     const TablePoint* exact = table_ ? table_->find_point(problem_) : nullptr;
-    if (exact) offer_point(*exact, Rule::exact, 0);
+    const bool served = exact != nullptr && offer_point(*exact, Rule::exact, 0);
     if (table_) {
       const NearPoints nearest = near_points(exact);
-      if (!nearest.empty() && nearest.front().first <= kNearCublas && nearest.front().second->use_cublas)
+      if (!served && !nearest.empty() && nearest.front().first <= kNearCublas && nearest.front().second->use_cublas)
         offer_point(*nearest.front().second, Rule::nearest, nearest.front().first);
-      offer_predicted();
+      // A tuned problem needs no prediction, which takes up to two milliseconds for 62 kernels.
+      if (!served) offer_predicted();
       offer_nearest(nearest);
     }
     offer_defaults();

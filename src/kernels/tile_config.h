@@ -18,7 +18,8 @@ struct OperandLayout {
   friend constexpr bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
 
-// With LoadPath::tma and k fast, a stage is [BK/span][rows][span], and 16-byte pieces are swizzled within 8 rows (tma_tile.cuh).
+// With LoadPath::tma and k fast, a stage is [BK/span][rows][span], and 16-byte pieces are swizzled within 8 rows
+// (tma_tile.cuh).
 constexpr int swizzle_span(const KernelConfig& c) { return c.BK < 32 ? c.BK : 32; }
 
 constexpr OperandLayout operand_layout(const KernelConfig& c, int rows, bool k_contiguous) {
@@ -98,7 +99,8 @@ constexpr int compute_registers(const KernelConfig& c, int copying, int register
 
 // And of a copying thread; single floats of contiguous rows take more than transposing ones. With fewer something spills,
 // and then ptxas lays out the computing side badly too; with more the computing side has too few to load its fragments early
-// (48: 7 % slower at 4096 TN). Where blocks share an SM, what the computing side needs goes first.
+// (a version with 48 was 7 % slower at 4096 TN; other things in its copy loop differed too). Where blocks share an SM, what
+// the computing side needs goes first.
 constexpr int copy_registers(const KernelVariant& v) {
   const bool single_rows = (!v.a_along_k() && v.vec_a < 4) || (!v.b_along_k() && v.vec_b < 4);
   int registers = single_rows ? 48 : 40;
@@ -153,6 +155,7 @@ constexpr const char* why_load_path_invalid(const KernelConfig& c, const DeviceL
   }
   if (c.load == LoadPath::warp_specialized) {
     if (limits.compute_capability != 90) return "setmaxnreg of the copy warpgroup is written for sm_90";
+    if (c.TM % 4 != 0 || c.TN % 4 != 0) return "the computing warps load quads: TM and TN must be 4 or 8";
     if (c.compute_threads() % 128 != 0) return "computing warps must form whole warpgroups";
     if (c.BK != 8 && c.BK != 16 && c.BK != 32 && c.BK != 64) return "the copy warpgroup needs BK 8, 16, 32 or 64";
     if (c.BM % (128 / c.BK) != 0 || c.BN % (128 / c.BK) != 0) return "the copy warpgroup does not divide the tile";

@@ -179,18 +179,10 @@ struct TileEnd {
   }
 };
 
-// The work of a block of a grid (tiles, split_k, batch).
+// The work of a block of a grid (tiles, split_k, batch), at these coordinates of its tile.
 template <int BM, int BN>
-GEMM_DEVICE TileItem block_item(const TileArgs& args) {
+GEMM_DEVICE TileItem block_item(const TileArgs& args, int tile_m, int tile_n) {
   TileItem item;
-  int tile_m = 0, tile_n = 0;
-  // A single row or column of tiles needs no divisions, which delay the first load by a few hundred cycles.
-  if (args.tiles_n == 1)
-    tile_m = static_cast<int>(blockIdx.x);
-  else if (args.tiles_m == 1)
-    tile_n = static_cast<int>(blockIdx.x);
-  else
-    tile_position(static_cast<int>(blockIdx.x), args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
   item.row = tile_m * BM, item.column = tile_n * BN;
   item.tile = static_cast<int>(blockIdx.x);
   item.split = static_cast<int>(blockIdx.y);

@@ -95,7 +95,7 @@ GEMM_DEVICE void named_barrier(int threads) {
 using SharedPointer = unsigned;
 GEMM_DEVICE SharedPointer shared_pointer(const float* shared) { return shared_address(shared); }
 
-// A 16-byte load from shared memory that the compiler neither moves nor merges with another.
+// A 16-byte load from shared memory that the compiler neither moves among its like nor merges.
 GEMM_DEVICE void load_quad(SharedPointer p, float& x, float& y, float& z, float& w) {
   asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x), "=f"(y), "=f"(z), "=f"(w) : "r"(p));
 }
@@ -169,7 +169,7 @@ GEMM_DEVICE float4 load_peer_quad(SharedPointer p, int rank, bool on) {
   return v;
 }
 
-// A 16-byte load from shared memory that the compiler neither moves nor merges with another.
+// The same, but volatile for ptxas too, which else merges several loads of the same address into one.
 GEMM_DEVICE void load_shared_fixed(const float* shared, float& x, float& y, float& z, float& w) {
   asm volatile("ld.volatile.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
                : "=f"(x), "=f"(y), "=f"(z), "=f"(w)

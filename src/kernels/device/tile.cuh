@@ -272,34 +272,10 @@ struct Tile {
       finish_alone(acc, target, alpha, use_tickets, flag);
   }
 
-  // The work of a block of a grid (tiles, split_k, batch).
   GEMM_DEVICE static TileItem item_of_block(const TileArgs& args) {
-    TileItem item;
     int tile_m, tile_n;
     tile_position(static_cast<int>(blockIdx.x), args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
-    item.row = tile_m * BM, item.column = tile_n * BN;
-    item.tile = static_cast<int>(blockIdx.x);
-    item.split = static_cast<int>(blockIdx.y);
-    item.batch = static_cast<int>(blockIdx.z);
-    // In 64 bits: the last splits of a long k may begin beyond 2^31 once rounded up.
-    const long long k_begin = static_cast<long long>(item.split) * args.k_per_split;
-    item.k_begin = static_cast<int>(k_begin);
-    item.depth = static_cast<int>(min(static_cast<long long>(args.k_per_split), args.k - k_begin));
-    return item;
-  }
-
-  GEMM_DEVICE static TileTarget target_of(const TileArgs& args, const TileItem& item) {
-    const long long tile = static_cast<long long>(item.batch) * args.tiles_m * args.tiles_n + item.tile;
-    TileTarget target;
-    target.out = {args.c + item.batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
-    target.row = item.row;
-    target.column = item.column;
-    target.split = item.split;
-    target.split_k = args.split_k;
-    target.partials = reinterpret_cast<float4*>(args.workspace) + tile * args.split_k * End::kQuads;
-    target.first_partial = 0;
-    target.ticket = args.tickets + tile;
-    return target;
+    return block_item<BM, BN>(args, tile_m, tile_n);
   }
 };
 
@@ -325,7 +301,8 @@ GEMM_DEVICE void tile(const TileArgs& args) {
     t.run_staged(acc, operand_a, operand_b, item.depth);
   else
     t.run_async(acc, operand_a, operand_b, item.depth);
-  t.finish(acc, T::target_of(args, item), args.alpha, args.use_tickets != 0, reinterpret_cast<unsigned*>(t.trailer()));
+  t.finish(acc, block_target<T::BM, T::BN>(args, item), args.alpha, args.use_tickets != 0,
+           reinterpret_cast<unsigned*>(t.trailer()));
 }
 
 }  // namespace gemm

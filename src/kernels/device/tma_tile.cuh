@@ -168,7 +168,7 @@ GEMM_DEVICE void tma_tile(const TmaTileArgs& args) {
   block_barrier();
   float acc[T::kRows][T::kColumns];
   self.run(acc);
-  self.tile.finish(acc, T::target_of(args.tile, item), args.tile.alpha, args.tile.use_tickets != 0,
+  self.tile.finish(acc, block_target<T::BM, T::BN>(args.tile, item), args.tile.alpha, args.tile.use_tickets != 0,
                    reinterpret_cast<unsigned*>(self.tile.trailer()));
 }
 
