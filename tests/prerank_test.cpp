@@ -77,8 +77,6 @@ TEST(Candidates, SuitTheProblem) {
   }
 }
 
-bool is_specialized(const Choice& c) { return c.config.load == LoadPath::warp_specialized; }
-
 TEST(Candidates, HaveTheKernelsThatThePrototypesWonWith) {
   const struct {
     Problem problem;
@@ -86,15 +84,15 @@ TEST(Candidates, HaveTheKernelsThatThePrototypesWonWith) {
     bool (*wanted)(const Choice&);
   } cases[] = {
       {packed_problem(4096, 4096, 4096), 10,
-       [](const Choice& c) { return is_specialized(c) && c.config.BM * c.config.BN == 256 * 128; }},
+       [](const Choice& c) { return is_specialized(c.config.load) && c.config.BM * c.config.BN == 256 * 128; }},
       {packed_problem(4096, 16, 4096, Op::T, Op::N), 64,
        [](const Choice& c) {
          return c.config.load == LoadPath::tma && c.config.BM == 128 && c.config.BN == 16 && c.config.slices > 1;
        }},
-      {packed_problem(513, 513, 513), 64, is_specialized},
+      {packed_problem(513, 513, 513), 64, [](const Choice& c) { return is_specialized(c.config.load); }},
       {packed_problem(3072, 3072, 3072), 10, [](const Choice& c) { return c.reduction == Reduction::stream_k; }},
       {packed_problem(1024, 1024, 1024), 10,
-       [](const Choice& c) { return is_specialized(c) && c.config.slices > 1 && c.split_k == 1; }},
+       [](const Choice& c) { return is_specialized(c.config.load) && c.config.slices > 1 && c.split_k == 1; }},
   };
   CandidateRanker ranker(h200(), shipped_configs(), {}, 64);
   for (const auto& c : cases) {

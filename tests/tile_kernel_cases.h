@@ -69,7 +69,7 @@ inline std::vector<ProductCase> cluster_cases(const KernelConfig& c, Op op_a, Op
 // Stream-k: one tile shared by many blocks, a few tiles, edges, batches, and pieces that end where tiles do.
 inline std::vector<ProductCase> stream_k_cases(const KernelConfig& c, Op op_a, Op op_b) {
   std::vector<ProductCase> cases;
-  if (c.load != LoadPath::warp_specialized) return cases;
+  if (!is_specialized(c.load)) return cases;
   const Choice choice{c, 1, Reduction::stream_k};
   cases.push_back({choice, packed_problem(5, 6, 40 * c.BK + 1, op_a, op_b), 1, 0});
   cases.push_back({choice, padded(packed_problem(c.BM + 1, 2 * c.BN + 1, 9 * c.BK + 3, op_a, op_b), 3, 1, 3), 0.5f, -2});
@@ -82,7 +82,7 @@ inline std::vector<ProductCase> sanitizer_cases(const KernelConfig& c, Op op_a, 
   const Problem edges = padded(packed_problem(c.BM + 1, c.BN + 1, 4 * c.BK + 1, op_a, op_b), 3, 1, 3);
   std::vector<ProductCase> cases = {{{c, 1, Reduction::ticket}, edges, 1, 0.5f},
                                     {{c, 3, Reduction::ticket}, packed_problem(8, 8, 5 * c.BK, op_a, op_b), 1, 0}};
-  if (c.load == LoadPath::warp_specialized) cases.push_back({{c, 1, Reduction::stream_k}, edges, 1, 0});
+  if (is_specialized(c.load)) cases.push_back({{c, 1, Reduction::stream_k}, edges, 1, 0});
   if (in_cluster) cases.push_back({{c, 2, Reduction::cluster}, edges, 1, 0.5f});
   return cases;
 }

@@ -52,7 +52,7 @@ TEST_P(TileKernel, PersistentBlocksOfAFewMultiprocessors) {
     options.info.sm_count = sm_count;
     device_ = make_emulated_device(options);
     for (Reduction reduction : {Reduction::ticket, Reduction::stream_k}) {
-      if (c.load != LoadPath::warp_specialized) continue;
+      if (!is_specialized(c.load)) continue;
       const Problem p = packed_problem(3 * c.BM + 1, 2 * c.BN + 3, 3 * c.BK + 5, Op::N, Op::N);
       expect_all({{{c, 1, reduction}, p, 1, 0}});
     }

@@ -54,7 +54,7 @@ TEST(Verify, EveryEmulatedKernelIsRightOnTheEdges) {
 TEST(Verify, EdgesSuitReductionsAndFamilies) {
   std::vector<Choice> choices;
   for (const KernelConfig& config : emulated_configs()) {
-    if (config.load == LoadPath::warp_specialized) choices.push_back({config, 1, Reduction::stream_k});
+    if (is_specialized(config.load)) choices.push_back({config, 1, Reduction::stream_k});
     if (emulated_in_cluster(config)) choices.push_back({config, 2, Reduction::cluster});
   }
   for (const KernelConfig& config : emulated_batch_configs()) choices.push_back({config});

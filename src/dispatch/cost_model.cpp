@@ -34,7 +34,7 @@ double memory_us(const DeviceInfo& device, const KernelConfig& c, const Problem&
   const double busy_sms = std::min<double>(active, device.sm_count);
   const double output = 4.0 * static_cast<double>(p.m * p.n * p.batch);
   const double l2_bytes = g.blocks * g.stages * stage_bytes + output;
-  const bool half_sectors = c.TM == 8 && !operand_layout(c, c.BM, p.op_a == Op::T).k_fast;
+  const bool half_sectors = c.TM == 8 && !layout_a(variant_for(c, p, {})).k_fast;
   const double traffic = p.bytes() + (half_sectors ? kHalfSectorShare - 1 : 0) * output;
   return std::max(traffic / dram, l2_bytes / (kL2BytesPerUsPerSm * busy_sms));
 }
@@ -67,7 +67,7 @@ double split_us(const DeviceInfo& device, const Choice& choice, const Geometry& 
 
 int blocks_per_sm(const KernelConfig& config, const DeviceLimits& limits) {
   // Persistent blocks: as many are launched.
-  if (config.load == LoadPath::warp_specialized) return config.min_blocks;
+  if (is_specialized(config.load)) return config.min_blocks;
   const int by_shared = limits.shared_bytes_per_sm / (worst_shared_bytes(config) + 1024);
   const int by_threads = limits.threads_per_sm / config.threads();
   const int registers = std::min(255, std::max(32, (estimated_registers(config) + 7) / 8 * 8));
@@ -81,7 +81,7 @@ double predicted_us(const DeviceInfo& device, const Choice& choice, const Proble
     case Family::batch: return cost::batch_us(device, choice, problem);
     default: break;
   }
-  if (choice.config.load == LoadPath::warp_specialized) return cost::specialized_us(device, choice, problem);
+  if (is_specialized(choice.config.load)) return cost::specialized_us(device, choice, problem);
   return cost::tile_us(device, choice, problem, resident);
 }
 

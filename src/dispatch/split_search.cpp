@@ -21,7 +21,7 @@ std::span<const Reduction> reductions_of(const KernelConfig& config, int split) 
   static constexpr std::array kSplit = {Reduction::ticket, Reduction::kernel, Reduction::cluster};
   static constexpr std::array kPersistent = {Reduction::ticket, Reduction::stream_k};
   if (split > 1) return std::span(kSplit).first(can_cluster(config) && split <= kMostPerCluster ? 3 : 2);
-  return std::span(kPersistent).first(config.load == LoadPath::warp_specialized ? 2 : 1);
+  return std::span(kPersistent).first(is_specialized(config.load) ? 2 : 1);
 }
 
 bool may_run(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace) {
@@ -40,7 +40,7 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
   const int resident = blocks_per_sm(config, device.limits);
   const double slots = static_cast<double>(resident) * device.sm_count;
   // Persistent blocks that all have a tile are better shared out by stream-k.
-  const double most_blocks = config.load == LoadPath::warp_specialized ? slots : kMostBlocksPerSlot * slots;
+  const double most_blocks = is_specialized(config.load) ? slots : kMostBlocksPerSlot * slots;
   const double stages = static_cast<double>(problem.k) / config.BK;
   int worse = 0;
   for (int split : kSplits) {

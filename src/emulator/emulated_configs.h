@@ -22,6 +22,7 @@ inline constexpr KernelConfig kEmulatedConfigs[] = {
     {64, 64, 16, 32, 32, 2, 4, 4, 3, 1, 1, LoadPath::warp_specialized, FmaOrder::columns, AccInit::shifted},
     {48, 128, 8, 48, 32, 1, 4, 4, 2, 1, 2, LoadPath::warp_specialized, FmaOrder::rows, AccInit::plain},
     {32, 64, 32, 32, 32, 2, 4, 4, 2, 2, 1, LoadPath::warp_specialized, FmaOrder::rows, AccInit::shifted},
+    {32, 64, 32, 32, 32, 2, 4, 4, 2, 2, 1, LoadPath::warp_specialized_k, FmaOrder::columns, AccInit::plain},
 };
 // Which of them are compiled for clusters too: one of cp.async and one of tensor copies, since every instance costs compile
 // time.

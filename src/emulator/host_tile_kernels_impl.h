@@ -14,7 +14,7 @@ template <KernelVariant V>
 void run_tile(const void* args) {
   if constexpr (V.config.load == LoadPath::tma)
     tma_tile<V>(*static_cast<const TmaTileArgs*>(args));
-  else if constexpr (V.config.load == LoadPath::warp_specialized)
+  else if constexpr (is_specialized(V.config.load))
     specialized_tile<V>(*static_cast<const TmaTileArgs*>(args));
   else
     tile<V>(*static_cast<const TileArgs*>(args));
@@ -33,7 +33,7 @@ void register_variant(HostKernelMap& map) {
 // knows no pairs.
 constexpr int variant_width(const KernelConfig& config, bool k_contiguous, int width) {
   if (config.load == LoadPath::async_transpose && k_contiguous) return 1;
-  if (config.load == LoadPath::warp_specialized) return k_contiguous || width < 4 ? 1 : 4;
+  if (is_specialized(config.load)) return width == 4 && (!k_contiguous || stays_along_k(config, width)) ? 4 : 1;
   return width;
 }
 
@@ -54,7 +54,7 @@ void register_op_pair(HostKernelMap& map) {
     with_width_a.template operator()<4>();
     with_width_a.template operator()<2>();
     with_width_a.template operator()<1>();
-    if constexpr (Config.load != LoadPath::warp_specialized) with.template operator()<1, 1, true>();
+    if constexpr (!is_specialized(Config.load)) with.template operator()<1, 1, true>();
   }
 }
 

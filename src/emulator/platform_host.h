@@ -80,6 +80,10 @@ inline void load_quad(SharedPointer p, float& x, float& y, float& z, float& w) {
   const auto* floats = reinterpret_cast<const float*>(p);
   x = floats[0], y = floats[1], z = floats[2], w = floats[3];
 }
+inline void load_pair(SharedPointer p, float& x, float& y) {
+  const auto* floats = reinterpret_cast<const float*>(p);
+  x = floats[0], y = floats[1];
+}
 
 // mbarriers: the 8 bytes in shared memory hold a pointer to the emulated one.
 inline EmulatedBarrier& barrier_at(SharedPointer p) { return **reinterpret_cast<EmulatedBarrier**>(p); }

@@ -20,7 +20,7 @@ double issue_share(const KernelConfig& c) {
 }
 
 double blocks_per_sm(const DeviceInfo& info, const KernelConfig& c) {
-  if (c.load == LoadPath::warp_specialized) return c.min_blocks;
+  if (is_specialized(c.load)) return c.min_blocks;
   return std::max(1, info.limits.threads_per_sm / 2 / c.threads());
 }
 

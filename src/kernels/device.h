@@ -82,6 +82,9 @@ struct TensorMapSpec {
 struct Grid {
   unsigned x = 1, y = 1, z = 1;
   unsigned cluster_y = 1;  // neighbours along y that form a thread-block cluster (sm_90+); divides y
+  // May be launched while its predecessor on the stream still runs (sm_90+); the kernel itself waits for the predecessor's
+  // memory, so this changes times only.
+  bool overlaps_predecessor = true;
 };
 
 // Something whose time is measured: enqueues one execution on `stream` with operand set number `rotation` (it takes it

@@ -10,11 +10,12 @@ namespace {
 template <class E, size_t N>
 using Names = std::array<std::pair<E, const char*>, N>;
 
-constexpr Names<LoadPath, 5> kLoadNames{{{LoadPath::async, "async"},
+constexpr Names<LoadPath, 6> kLoadNames{{{LoadPath::async, "async"},
                                          {LoadPath::async_transpose, "async_transpose"},
                                          {LoadPath::register_staged, "register_staged"},
                                          {LoadPath::tma, "tma"},
-                                         {LoadPath::warp_specialized, "warp_specialized"}}};
+                                         {LoadPath::warp_specialized, "warp_specialized"},
+                                         {LoadPath::warp_specialized_k, "warp_specialized_k"}}};
 constexpr Names<Family, 3> kFamilyNames{{{Family::tile, "tile"}, {Family::stream, "stream"}, {Family::batch, "batch"}}};
 constexpr Names<FmaOrder, 2> kOrderNames{{{FmaOrder::rows, "rows"}, {FmaOrder::columns, "columns"}}};
 constexpr Names<AccInit, 2> kInitNames{{{AccInit::plain, "plain"}, {AccInit::shifted, "shifted"}}};
@@ -92,7 +93,8 @@ std::string function_of(const KernelConfig& c) {
   }
   switch (c.load) {
     case LoadPath::tma: return "tma_tile";
-    case LoadPath::warp_specialized: return "specialized_tile";
+    case LoadPath::warp_specialized:
+    case LoadPath::warp_specialized_k: return "specialized_tile";
     default: return "tile";
   }
 }
@@ -135,7 +137,8 @@ std::optional<KernelConfig> config_from_id(const std::string& id) {
 std::string source_of(const KernelSpec& spec) {
   return "#include \"kernels/device/" + spec.header + "\"\n\nextern \"C\" __global__ void __launch_bounds__(" +
          std::to_string(spec.threads) + ", " + std::to_string(spec.min_blocks) + ")\n" + kEntryName +
-         "(const __grid_constant__ " + spec.args_type + " args) {\n  " + spec.function + "(args);\n}\n";
+         "(const __grid_constant__ " + spec.args_type + " args) {\n  gemm::begin_after_predecessors();\n  " + spec.function +
+         "(args);\n}\n";
 }
 
 KernelSpec variant_spec(const KernelVariant& v) {

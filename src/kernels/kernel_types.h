@@ -17,7 +17,14 @@ enum class Op : unsigned char { N, T };
 //                    along k keeps k as its fast index, swizzled. Operands that are not aligned to 16 bytes take `async`
 //   warp_specialized a warpgroup of its own copies (sm_90): by the tensor copy engine where rows are contiguous and aligned,
 //                    else by 4-byte cp.async, which transpose an operand that is contiguous along k. Blocks are persistent
-enum class LoadPath : unsigned char { async, async_transpose, register_staged, tma, warp_specialized };
+//   warp_specialized_k  the same, but an aligned operand that is contiguous along k keeps k as its fast index, swizzled, and
+//                    comes by the tensor copy engine too
+enum class LoadPath : unsigned char { async, async_transpose, register_staged, tma, warp_specialized, warp_specialized_k };
+
+// With a copy warpgroup and persistent blocks.
+constexpr bool is_specialized(LoadPath load) {
+  return load == LoadPath::warp_specialized || load == LoadPath::warp_specialized_k;
+}
 
 // Order of the FMAs of one k step: along the rows or the columns of the thread's results, back and forth, so that one
 // operand register is reused from each FMA to the next.
@@ -62,7 +69,7 @@ struct KernelConfig {
   constexpr int warps_n() const { return BN / WN; }
   constexpr int compute_threads() const { return warps_m() * warps_n() * slices * 32; }
   // With the copy warpgroup of LoadPath::warp_specialized.
-  constexpr int threads() const { return compute_threads() + (load == LoadPath::warp_specialized ? 128 : 0); }
+  constexpr int threads() const { return compute_threads() + (is_specialized(load) ? 128 : 0); }
   constexpr int thread_rows() const { return TM * WMITER(); }
   constexpr int thread_columns() const { return TN * WNITER; }
   constexpr int accumulators() const { return thread_rows() * thread_columns(); }

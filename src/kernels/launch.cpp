@@ -27,7 +27,7 @@ int64_t tiles_of(const KernelConfig& config, const Problem& p) {
 // Stream-k shares k by itself.
 int split_of(const Choice& choice) { return choice.reduction == Reduction::stream_k ? 1 : choice.split_k; }
 
-bool is_persistent(const KernelConfig& config) { return config.load == LoadPath::warp_specialized; }
+bool is_persistent(const KernelConfig& config) { return is_specialized(config.load); }
 
 // Matrices in one launch: the grid's z extent, 32-bit item numbers and, with tickets, the length of the ticket buffer limit
 // it.
@@ -143,8 +143,9 @@ KernelVariant aligned_variant(const KernelConfig& config, const Problem& p, cons
 // The tensor copy engine needs 16-byte alignment and cuts boxes at the edges by itself. Copying warps move single floats of
 // what is not aligned, or has to be transposed.
 KernelVariant specialized_variant(KernelVariant v) {
-  v.vec_a = v.a_along_k() || v.vec_a < 4 ? 1 : 4;
-  v.vec_b = v.b_along_k() || v.vec_b < 4 ? 1 : 4;
+  const auto vec_of = [&](bool along_k, int vec) { return vec == 4 && (!along_k || stays_along_k(v.config, vec)) ? 4 : 1; };
+  v.vec_a = vec_of(v.a_along_k(), v.vec_a);
+  v.vec_b = vec_of(v.b_along_k(), v.vec_b);
   return v;
 }
 
@@ -176,7 +177,7 @@ KernelVariant copied_variant(KernelVariant v, const Problem& p) {
 
 KernelVariant variant_for(const KernelConfig& config, const Problem& p, const Operands& o) {
   KernelVariant v = aligned_variant(config, p, o);
-  if (config.load == LoadPath::warp_specialized) return specialized_variant(v);
+  if (is_specialized(config.load)) return specialized_variant(v);
   if (config.load == LoadPath::tma) {
     if (v.vec_a == 4 && v.vec_b == 4) return v;
     v.config.load = LoadPath::async;  // valid as well, says why_invalid
@@ -318,6 +319,9 @@ Result<bool> launch_chunk(Device& device, const TilePlan& plan, const Problem& p
     tile.whole_items = persistent.whole_items;
     tile.shared_tiles = persistent.shared_tiles;
     grid = {static_cast<unsigned>(persistent.blocks), 1, 1};
+    // While the predecessor still holds its places, the blocks would be dealt out unevenly, and each of them has much to do.
+    const int sm_count = device.info().sm_count;
+    grid.overlaps_predecessor = persistent.blocks <= sm_count || persistent.blocks == sm_count * config.min_blocks;
   }
   if (has_map_a(plan.variant)) device.move_tensor_map(args.map_a, tile.a);
   if (has_map_b(plan.variant)) device.move_tensor_map(args.map_b, tile.b);

@@ -18,12 +18,18 @@ struct OperandLayout {
   friend constexpr bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
 
-// With LoadPath::tma and k fast, a stage is [BK/span][rows][span], and 16-byte pieces are swizzled within 8 rows
-// (tma_tile.cuh).
+// Where the tensor copy engine leaves k fast, a stage is [BK/span][rows][span], and 16-byte pieces are swizzled within 8
+// rows (tma_tile.cuh).
 constexpr int swizzle_span(const KernelConfig& c) { return c.BK < 32 ? c.BK : 32; }
 
-constexpr OperandLayout operand_layout(const KernelConfig& c, int rows, bool k_contiguous) {
-  if (c.load == LoadPath::tma) {
+// Whether an operand that is contiguous along k stays so for the tensor copy engine, which needs 16-byte alignment.
+constexpr bool stays_along_k(const KernelConfig& c, int vec) {
+  return c.load == LoadPath::tma || (c.load == LoadPath::warp_specialized_k && vec == 4);
+}
+
+// `vec`: floats of the operand that alignment allows to load at once.
+constexpr OperandLayout operand_layout(const KernelConfig& c, int rows, bool k_contiguous, int vec) {
+  if (c.load == LoadPath::tma || (k_contiguous && stays_along_k(c, vec))) {
     // The swizzle pattern repeats every 1,024 bytes.
     return {rows, k_contiguous, k_contiguous, k_contiguous ? swizzle_span(c) : rows, round_up(rows * c.BK, 256)};
   }
@@ -31,22 +37,25 @@ constexpr OperandLayout operand_layout(const KernelConfig& c, int rows, bool k_c
   // Pads of 4 floats keep 16-byte alignment. With k fast, 8 lanes that read 16 bytes of 8 neighbouring rows meet 8 different
   // bank groups; after a transpose, the 4-byte stores of one warp (8 k of 4 rows, BK = 8) meet 32 different banks.
   const int ld = k_fast ? c.BK + 4 : k_contiguous ? rows + 4 : rows;
-  // The tensor copy engine writes to multiples of 128 bytes.
   const int floats = (k_fast ? rows : c.BK) * ld;
-  return {rows, k_contiguous, k_fast, ld, c.load == LoadPath::warp_specialized ? round_up(floats, 32) : floats};
+  if (!is_specialized(c.load)) return {rows, k_contiguous, k_fast, ld, floats};
+  // The tensor copy engine writes to multiples of 128 bytes, and swizzled to multiples of 1,024.
+  return {rows, k_contiguous, false, ld, round_up(floats, c.load == LoadPath::warp_specialized_k ? 256 : 32)};
 }
 
-constexpr OperandLayout layout_a(const KernelVariant& v) { return operand_layout(v.config, v.config.BM, v.a_along_k()); }
-constexpr OperandLayout layout_b(const KernelVariant& v) { return operand_layout(v.config, v.config.BN, v.b_along_k()); }
+constexpr OperandLayout layout_a(const KernelVariant& v) {
+  return operand_layout(v.config, v.config.BM, v.a_along_k(), v.vec_a);
+}
+constexpr OperandLayout layout_b(const KernelVariant& v) {
+  return operand_layout(v.config, v.config.BN, v.b_along_k(), v.vec_b);
+}
 constexpr int stage_floats(const KernelVariant& v) { return layout_a(v).floats + layout_b(v).floats; }
 constexpr int ring_floats(const KernelVariant& v) { return v.config.stages * stage_floats(v); }
 constexpr int slice_floats(const KernelConfig& c) { return c.slices > 1 ? c.slices * c.BM * c.BN : 0; }
 // Blocks of a cluster at most: more need a permission that not every GPU with clusters grants.
 inline constexpr int kMostPerCluster = 8;
 // Persistent blocks compute many tiles, and a cluster has one.
-constexpr bool can_cluster(const KernelConfig& c) {
-  return c.family == Family::tile && c.load != LoadPath::warp_specialized;
-}
+constexpr bool can_cluster(const KernelConfig& c) { return c.family == Family::tile && !is_specialized(c.load); }
 
 // The slices' partial tiles. The blocks of a cluster keep their sum in the first one's place, where there is only one too.
 constexpr int partial_floats(const KernelVariant& v) {
@@ -58,21 +67,22 @@ constexpr int partial_floats(const KernelVariant& v) {
 // two a stage, a spare one for the first pass, and the flag of persistent blocks.
 constexpr int trailer_offset(const KernelVariant& v) {
   const int ring = ring_floats(v), partial = partial_floats(v);
-  if (v.config.load == LoadPath::warp_specialized) return 4 * (ring + partial);
+  if (is_specialized(v.config.load)) return 4 * (ring + partial);
   return 4 * (ring > partial ? ring : partial);
 }
-constexpr bool has_barrier_ring(LoadPath load) { return load == LoadPath::tma || load == LoadPath::warp_specialized; }
+constexpr bool has_barrier_ring(LoadPath load) { return load == LoadPath::tma || is_specialized(load); }
 constexpr int tile_shared_bytes(const KernelVariant& v) {
   return trailer_offset(v) + 16 + (has_barrier_ring(v.config.load) ? 16 * v.config.stages + 16 : 0);
 }
 
-// Shared memory of the op pair that needs most.
+// Shared memory of the op pair that needs most, with aligned operands or with others.
 constexpr int worst_tile_shared_bytes(const KernelConfig& c) {
   int worst = 0;
-  for (int ops = 0; ops < 4; ++ops) {
-    const int bytes = tile_shared_bytes({c, ops & 1 ? Op::T : Op::N, ops & 2 ? Op::T : Op::N});
-    worst = bytes > worst ? bytes : worst;
-  }
+  for (int ops = 0; ops < 4; ++ops)
+    for (const int vec : {4, 1}) {
+      const int bytes = tile_shared_bytes({c, ops & 1 ? Op::T : Op::N, ops & 2 ? Op::T : Op::N, vec, vec});
+      worst = bytes > worst ? bytes : worst;
+    }
   return worst;
 }
 
@@ -80,7 +90,7 @@ constexpr int worst_tile_shared_bytes(const KernelConfig& c) {
 // steps of one k; with k fast four, and eight where it is double-buffered as well (tma).
 constexpr int estimated_tile_registers(const KernelConfig& c) {
   const int results = c.thread_rows() + c.thread_columns();
-  if (c.load == LoadPath::warp_specialized) return c.accumulators() + 2 * results + 14;
+  if (is_specialized(c.load)) return c.accumulators() + 2 * results + 14;
   if (c.load == LoadPath::tma) return c.accumulators() + 8 * results + swizzle_span(c) / 4 * 2 + 18;
   const int fragment_steps = c.load == LoadPath::async ? 4 : 2;
   const int copies = (c.BM + c.BN) * c.BK / c.threads() / (c.load == LoadPath::async_transpose ? 2 : 4);
@@ -153,7 +163,7 @@ constexpr const char* why_load_path_invalid(const KernelConfig& c, const DeviceL
     const int depth = c.BK / c.slices, span = swizzle_span(c);
     if (depth % span != 0 && span % depth != 0) return "a slice must share out whole swizzled pieces";
   }
-  if (c.load == LoadPath::warp_specialized) {
+  if (is_specialized(c.load)) {
     if (limits.compute_capability != 90) return "setmaxnreg of the copy warpgroup is written for sm_90";
     if (c.TM % 4 != 0 || c.TN % 4 != 0) return "the computing warps load quads: TM and TN must be 4 or 8";
     if (c.compute_threads() % 128 != 0) return "computing warps must form whole warpgroups";
@@ -162,6 +172,10 @@ constexpr const char* why_load_path_invalid(const KernelConfig& c, const DeviceL
     // The last block of a split tile needs a quad for each thread beside the ring where the tile has few of them.
     if (c.BM * c.BN / 2 <= c.compute_threads() && slice_floats(c) < 4 * c.compute_threads())
       return "too many threads for so small a tile";
+    if (c.load == LoadPath::warp_specialized_k) {
+      if (c.BK < 16) return "swizzling needs BK 16 or a multiple of 32";
+      if (c.WM % 8 != 0 || c.WN % 8 != 0) return "swizzling needs warp tiles of a multiple of 8";
+    }
     if (compute_registers(c, copy_registers({c}), limits.registers_per_sm) < 32)
       return "min_blocks blocks leave too few registers";
     return nullptr;
@@ -181,9 +195,9 @@ constexpr const char* why_tile_invalid(const KernelConfig& c, const DeviceLimits
     return "min_blocks blocks do not fit the SM's shared memory";
   if (c.min_blocks * c.threads() > limits.threads_per_sm) return "min_blocks blocks have too many threads for an SM";
   const int launch_cap = limits.registers_per_sm / (c.min_blocks * c.threads());
-  const int cap = c.load == LoadPath::warp_specialized ? compute_registers(c, copy_registers({c}), limits.registers_per_sm)
-                  : launch_cap < 255                   ? launch_cap
-                                                       : 255;
+  const int cap = is_specialized(c.load) ? compute_registers(c, copy_registers({c}), limits.registers_per_sm)
+                  : launch_cap < 255     ? launch_cap
+                                         : 255;
   if (estimated_tile_registers(c) > cap) return "would spill registers";
   // Where an operand is not aligned, the same configuration runs with cp.async.
   if (c.load == LoadPath::tma) {

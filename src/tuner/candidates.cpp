@@ -45,7 +45,7 @@ Kind kind_of(const KernelConfig& config) {
   if (config.family == Family::stream) return Kind::stream;
   if (config.family == Family::batch) return Kind::batch;
   if (config.load == LoadPath::tma) return Kind::tensor_copies;
-  return config.load == LoadPath::warp_specialized ? Kind::copy_warpgroup : Kind::copies;
+  return is_specialized(config.load) ? Kind::copy_warpgroup : Kind::copies;
 }
 
 // Whether this configuration does on this problem what it would do with load path async: where no operand is contiguous
@@ -204,7 +204,7 @@ std::vector<Choice> split_neighbours(const Choice& choice, const Problem& proble
     if (neighbour == choice || !may_run(neighbour, problem, device, kWorkspaceBytes)) return;
     if (std::find(neighbours.begin(), neighbours.end(), neighbour) == neighbours.end()) neighbours.push_back(neighbour);
   };
-  if (choice.config.load == LoadPath::warp_specialized) add({choice.config, 1, Reduction::stream_k});
+  if (is_specialized(choice.config.load)) add({choice.config, 1, Reduction::stream_k});
   const int s = choice.split_k;
   for (int split : {s, s / 2, s - 1, s + 1, s * 3 / 2, s * 2})
     if (split >= 1)

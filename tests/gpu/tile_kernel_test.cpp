@@ -2,6 +2,9 @@
 // emulator, and the limits of the grid.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "emulator/emulated_device.h"
 #include "tile_kernel_cases.h"
 
@@ -27,6 +30,9 @@ std::vector<KernelConfig> large_configs() {
       {128, 128, 16, 64, 64, 2, 4, 4, 4, 1, 2, warp_specialized, FmaOrder::columns, AccInit::shifted},
       {64, 128, 32, 32, 64, 2, 4, 4, 4, 2, 1, warp_specialized, FmaOrder::rows, AccInit::plain},
       {96, 192, 16, 48, 96, 3, 4, 4, 4, 2, 1, warp_specialized, FmaOrder::columns, AccInit::plain},
+      {128, 128, 16, 64, 32, 2, 4, 4, 4, 1, 1, warp_specialized_k, FmaOrder::columns, AccInit::plain},
+      {48, 128, 32, 48, 32, 1, 4, 4, 4, 2, 1, warp_specialized_k, FmaOrder::columns, AccInit::plain},
+      {64, 32, 64, 64, 32, 2, 4, 4, 4, 4, 1, warp_specialized_k, FmaOrder::rows, AccInit::shifted},
   };
 }
 
@@ -72,7 +78,7 @@ TEST_P(GpuTileKernel, SplitsWithinACluster) {
 TEST_P(GpuTileKernel, StreamK) {
   for (Op op_a : test::kOps)
     for (Op op_b : test::kOps) expect_all(test::stream_k_cases(config_, op_a, op_b));
-  if (config_.load != LoadPath::warp_specialized) return;
+  if (!is_specialized(config_.load)) return;
   // Whole waves before the shared tiles.
   const int most = device_->info().sm_count * config_.min_blocks;
   const Problem p = packed_problem((most / 4 + 1) * config_.BM + 3, 9 * config_.BN, 5 * config_.BK + 3, Op::T, Op::N);
@@ -83,6 +89,49 @@ TEST_P(GpuTileKernel, TailsOfKAreExact) { expect_all(test::tail_cases(config_));
 
 INSTANTIATE_TEST_SUITE_P(Configs, GpuTileKernel, testing::Range(0, static_cast<int>(all_configs().size())),
                          [](const auto& info) { return config_id(all_configs()[static_cast<size_t>(info.param)]); });
+
+// Kernels are launched while their predecessors still run. Each product reads what the one before it has written, in one
+// stream without waiting; the same with a wait behind every launch gives the same bits.
+TEST(GpuTileKernelChain, ProductsThatReadTheirPredecessors) {
+  Result<std::unique_ptr<Device>> opened = open_cuda_device(0);
+  if (!opened) GTEST_SKIP() << "no GPU: " << opened.error();
+  Device& device = **opened;
+  if (device.info().limits.compute_capability != 90) GTEST_SKIP() << "the configurations are for sm_90";
+  using enum LoadPath;
+  const KernelConfig small{32, 32, 16, 16, 32, 1, 4, 4, 3, 1, 1, tma, FmaOrder::rows, AccInit::shifted};
+  const KernelConfig persistent{64, 64, 16, 32, 32, 2, 4, 4, 3, 1, 1, warp_specialized, FmaOrder::columns, AccInit::shifted};
+  const std::vector<Choice> choices = {{small, 1, Reduction::ticket},
+                                       {persistent, 4, Reduction::kernel},
+                                       {emulated_configs()[2], 3, Reduction::ticket},
+                                       {persistent, 1, Reduction::stream_k},
+                                       {small, 2, Reduction::cluster}};
+  constexpr int64_t kLength = 320;
+  constexpr int kLinks = 60;
+  const Problem p = packed_problem(kLength, kLength, kLength);
+  const test::HostMatrix start = test::random_matrix(kLength, kLength, kLength, 0, 1, kLength * kLength, false, 7);
+  const Buffer workspace = device.allocate(64 << 20).value_or_throw();
+  const Buffer tickets = device.allocate(kMaxTickets * sizeof(unsigned)).value_or_throw();
+  device.set_words(tickets.as(), 0, kMaxTickets, nullptr);
+  const auto last_of_chain = [&](bool wait) {
+    const Buffer b = test::upload(device, start, 0);
+    Buffer c[2] = {test::upload(device, start, 0), test::upload(device, start, 0)};
+    for (int link = 0; link < kLinks; ++link) {
+      // About as large as before: a sum of 320 products of numbers from [-1, 1) grows by about 10.
+      const Operands o{c[link % 2].as<float>(), b.as<float>(), c[(link + 1) % 2].as<float>(), 0.1f, 0.5f};
+      const Choice& choice = choices[static_cast<size_t>(link) % choices.size()];
+      const TilePlan plan = build_plan(device, choice, p, o).value_or_throw();
+      launch_plan(device, plan, p, o, workspace.as<float>(), tickets.as<unsigned>(), nullptr).value_or_throw();
+      if (wait) device.synchronize(nullptr);
+    }
+    device.synchronize(nullptr);
+    std::vector<float> result(static_cast<size_t>(kLength * kLength));
+    device.copy_to_host(result.data(), c[kLinks % 2].as<float>(), result.size() * sizeof(float));
+    return result;
+  };
+  const std::vector<float> waited = last_of_chain(true);
+  EXPECT_TRUE(std::all_of(waited.begin(), waited.end(), [](float x) { return std::isfinite(x); }));
+  for (int repeat = 0; repeat < 5; ++repeat) EXPECT_EQ(last_of_chain(false), waited) << "repeat " << repeat;
+}
 
 // More matrices and more tiles along n than a grid's y or z extent holds.
 TEST(GpuTileKernelGrid, BatchesAndTilesBeyondGridLimits) {

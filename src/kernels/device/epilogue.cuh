@@ -86,7 +86,7 @@ struct TileTarget {
 template <LoadPath Load, int Threads>
 struct ComputingThreads {
   GEMM_DEVICE static void wait() {
-    if constexpr (Load == LoadPath::warp_specialized)
+    if constexpr (is_specialized(Load))
       named_barrier<1>(Threads);
     else
       block_barrier();

@@ -29,6 +29,12 @@ struct Ring {
   }
 };
 
+// Piece p (four floats) of row r of a swizzled span lies at p ^ swizzle_pattern(r); tma_tile.cuh draws it.
+template <int Span>
+GEMM_DEVICE constexpr int swizzle_pattern(int row) {
+  return Span == 32 ? row & 7 : row >> 1 & 3;
+}
+
 // Copies of one operand by the tensor copy engine.
 template <KernelVariant V, bool IsA>
 struct BoxOperand {

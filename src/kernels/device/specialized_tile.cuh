@@ -5,8 +5,8 @@
 //   the last four warps    copy:    wait for empty[s] -> copy stage s -> full[s]                      40 or 48 registers
 //
 //   shared memory: ring.cuh has the map; a stage holds A as [BK][BM] and B as [BK][BN], with rows fast whatever the layout
-//   in global memory, so the main loop is one and the same for all layouts and alignments. An operand that is contiguous
-//   along k is transposed on the way, its lines padded by 4 floats.
+//   in global memory. An operand that is contiguous along k is transposed on the way, its lines padded by 4 floats. With
+//   LoadPath::warp_specialized_k it stays along k where it is aligned, swizzled as tma_tile.cuh draws it.
 //
 // The main loop is rotated: a pass begins with the FMAs of the last step of the stage before (zeros in the first pass),
 // while the first fragments of this stage are on their way. The wait is its only block border, so ptxas keeps the
@@ -27,7 +27,7 @@ template <KernelVariant V, bool IsA>
 struct CopiedOperand {
   static constexpr OperandLayout kLayout = IsA ? layout_a(V) : layout_b(V);
   static constexpr bool kAlongK = kLayout.k_contiguous;
-  static constexpr bool kBox = !kAlongK && (IsA ? V.vec_a : V.vec_b) == 4;
+  static constexpr bool kBox = (IsA ? V.vec_a : V.vec_b) == 4 && (!kAlongK || kLayout.k_fast);
   static constexpr int kRows = kLayout.rows, kDepth = V.config.BK, kLd = kLayout.ld;
   static constexpr int kWarps = 4;
 
@@ -92,6 +92,70 @@ struct CopiedOperand {
   }
 };
 
+// A thread's fragments of an operand with rows fast, read one step of k ahead of the FMAs.
+template <int Count, int T, int Lanes, OperandLayout Layout>
+struct StepsAhead {
+  float value[2][Count];
+  SharedPointer at;  // its first row and k in the stage
+
+  GEMM_DEVICE void init(SharedPointer operand, int first_row, int lane, int first_k) {
+    at = operand + (first_k * Layout.ld + first_row + lane * T) * 4;
+  }
+  GEMM_DEVICE void move(int bytes) { at += bytes; }
+  GEMM_DEVICE void load(int k) {
+    GEMM_UNROLL
+    for (int i = 0; i < Count; i += 4) {
+      float(&to)[Count] = value[k & 1];
+      load_quad(at + (k * Layout.ld + i / T * Lanes * T + i % T) * 4, to[i], to[i + 1], to[i + 2], to[i + 3]);
+    }
+  }
+  GEMM_DEVICE const float (&step(int k) const)[Count] { return value[k & 1]; }
+  GEMM_DEVICE float (&last())[Count] { return value[1]; }
+};
+
+// And of one with k fast, swizzled, two steps at once. The lane owns every Lanes-th row, so its rows are swizzled by its own
+// pattern xor a constant: one address for each piece of a span is enough, and the loop computes none.
+template <int Count, int Lanes, OperandLayout Layout>
+struct PairsAhead {
+  static constexpr int kSpan = Layout.ld, kPieces = kSpan / 4;
+
+  float value[2][2][Count];
+  SharedPointer at[kPieces];
+
+  GEMM_DEVICE void init(SharedPointer operand, int first_row, int lane, int first_k) {
+    const int row = first_row + lane, piece = first_k / 4;
+    GEMM_UNROLL
+    for (int p = 0; p < kPieces; ++p)
+      at[p] = operand + (piece / kPieces * Layout.rows * kSpan + row * kSpan +
+                         ((piece % kPieces ^ swizzle_pattern<kSpan>(lane) ^ p) * 4)) *
+                            4;
+  }
+  GEMM_DEVICE void move(int bytes) {
+    GEMM_UNROLL
+    for (int p = 0; p < kPieces; ++p) at[p] += bytes;
+  }
+  GEMM_DEVICE void load(int k) {
+    if (k % 2 != 0) return;
+    float(&to)[2][Count] = value[k / 2 & 1];
+    GEMM_UNROLL
+    for (int i = 0; i < Count; ++i)
+      load_pair(at[k / 4 % kPieces ^ swizzle_pattern<kSpan>(i * Lanes)] +
+                    (k / kSpan * Layout.rows * kSpan + i * Lanes * kSpan + k % 4) * 4,
+                to[0][i], to[1][i]);
+  }
+  GEMM_DEVICE const float (&step(int k) const)[Count] { return value[k / 2 & 1][k % 2]; }
+  GEMM_DEVICE float (&last())[Count] { return value[1][1]; }
+};
+
+template <int Count, int T, int Lanes, OperandLayout Layout>
+struct AheadOfFmas {
+  using type = StepsAhead<Count, T, Lanes, Layout>;
+};
+template <int Count, int T, int Lanes, OperandLayout Layout>
+requires(Layout.k_fast) struct AheadOfFmas<Count, T, Lanes, Layout> {
+  using type = PairsAhead<Count, Lanes, Layout>;
+};
+
 template <KernelVariant V>
 struct SpecializedTile {
   static constexpr KernelConfig kConfig = V.config;
@@ -112,9 +176,11 @@ struct SpecializedTile {
   GEMM_DEVICE static void copy_boxes(const TmaTileArgs& args, const TileItem& item, int k, SharedPointer stage,
                                      SharedPointer full) {
     barrier_arrive_expecting(full, kBoxBytes);
-    if constexpr (CopyA::kBox) copy_box(stage, args.map_a, item.row, k, args.tile.stride_a == 0 ? 0 : item.batch, full);
+    if constexpr (CopyA::kBox)
+      BoxOperand<V, true>::copy(stage, args.map_a, item.row, k, args.tile.stride_a == 0 ? 0 : item.batch, full);
     if constexpr (CopyB::kBox)
-      copy_box(stage + R::kBOffset, args.map_b, item.column, k, args.tile.stride_b == 0 ? 0 : item.batch, full);
+      BoxOperand<V, false>::copy(stage + R::kBOffset, args.map_b, item.column, k, args.tile.stride_b == 0 ? 0 : item.batch,
+                                 full);
   }
 
   template <class Copy>
@@ -159,24 +225,16 @@ struct SpecializedTile {
 
   // ------------------------------------------------------------------------------------------------- the computing warps
 
+  using AheadA = typename AheadOfFmas<kRows, kConfig.TM, kConfig.lanes_m(), T::kLayoutA>::type;
+  using AheadB = typename AheadOfFmas<kColumns, kConfig.TN, kConfig.lanes_n(), T::kLayoutB>::type;
+
   // Where this thread stands in the ring.
   struct Position {
-    SharedPointer a, b;         // its fragments of step 0 of the stage
+    AheadA a;
+    AheadB b;
     SharedPointer full, empty;  // barrier of the stage; and of the stage before, to hand back
     unsigned parity;
   };
-
-  template <int Count, int SubTile, int T>
-  GEMM_DEVICE static void load_rows(float (&value)[Count], SharedPointer p) {
-    GEMM_UNROLL
-    for (int i = 0; i < Count; i += 4)
-      load_quad(p + (i / T * SubTile + i % T) * 4, value[i], value[i + 1], value[i + 2], value[i + 3]);
-  }
-
-  GEMM_DEVICE static void load_step(float (&a)[kRows], float (&b)[kColumns], const Position& at, int k) {
-    load_rows<kRows, kConfig.lanes_m() * kConfig.TM, kConfig.TM>(a, at.a + k * T::kLayoutA.ld * 4);
-    load_rows<kColumns, kConfig.lanes_n() * kConfig.TN, kConfig.TN>(b, at.b + k * T::kLayoutB.ld * 4);
-  }
 
   GEMM_DEVICE static void hand_back_and_step_on(Position& at, SharedPointer base) {
     warp_barrier();
@@ -184,28 +242,29 @@ struct SpecializedTile {
     at.empty = at.full + 8 * kStages;
     const bool wrap = at.full == base + R::kFull + 8 * (kStages - 1);
     const int step = wrap ? -(kStages - 1) * R::kStageBytes : R::kStageBytes;
-    at.a += step, at.b += step;
+    at.a.move(step), at.b.move(step);
     at.full += wrap ? -8 * (kStages - 1) : 8;
     at.parity ^= wrap ? 1 : 0;
   }
 
   GEMM_DEVICE static void multiply_item(float (&acc)[kRows][kColumns], Position& at, SharedPointer base, int blocks) {
-    float a[2][kRows], b[2][kColumns];
     GEMM_UNROLL
-    for (int i = 0; i < kRows; ++i) a[1][i] = 0.0f;
+    for (int i = 0; i < kRows; ++i) at.a.last()[i] = 0.0f;
     GEMM_UNROLL
-    for (int j = 0; j < kColumns; ++j) b[1][j] = 0.0f;
+    for (int j = 0; j < kColumns; ++j) at.b.last()[j] = 0.0f;
     GEMM_NO_UNROLL
     for (int t = 0; t < blocks; ++t) {
       barrier_wait(at.full, at.parity);
       GEMM_UNROLL
       for (int k = 0; k < kDepth; ++k) {
-        load_step(a[k & 1], b[k & 1], at, k);
+        at.a.load(k);
+        at.b.load(k);
         if (k == kDepth - 1) hand_back_and_step_on(at, base);
-        multiply<kConfig.order>(acc, a[(k & 1) ^ 1], b[(k & 1) ^ 1]);
+        const int before = k == 0 ? kDepth - 1 : k - 1;
+        multiply<kConfig.order>(acc, at.a.step(before), at.b.step(before));
       }
     }
-    multiply<kConfig.order>(acc, a[1], b[1]);
+    multiply<kConfig.order>(acc, at.a.step(kDepth - 1), at.b.step(kDepth - 1));
   }
 
   // Computed anew wherever it is needed, so that nothing of it lives through the main loop.
@@ -221,8 +280,8 @@ struct SpecializedTile {
     const SharedPointer base = shared_pointer(tile.shared);
     const int first_k = tile.slice * kDepth;
     Position at;
-    at.a = base + (first_k * T::kLayoutA.ld + tile.warp_m * kConfig.WM + tile.lane_m * kConfig.TM) * 4;
-    at.b = base + R::kBOffset + (first_k * T::kLayoutB.ld + tile.warp_n * kConfig.WN + tile.lane_n * kConfig.TN) * 4;
+    at.a.init(base, tile.warp_m * kConfig.WM, tile.lane_m, first_k);
+    at.b.init(base + R::kBOffset, tile.warp_n * kConfig.WN, tile.lane_n, first_k);
     at.full = base + R::kFull, at.empty = base + R::kSpare, at.parity = 0;
     const Work<V> work{args};
     for (int number = work.first(); number != work.kEnd; number = work.next(number)) {

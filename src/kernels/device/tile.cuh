@@ -68,9 +68,7 @@ struct Tile {
   GEMM_DEVICE float* stage_a(int stage) const { return shared + stage * stage_floats(V); }
   GEMM_DEVICE float* stage_b(int stage) const { return stage_a(stage) + kLayoutA.floats; }
   // Where the slices' tiles meet: the ring, unless the next tile's copies are under way in it.
-  GEMM_DEVICE float* slices_area() const {
-    return shared + (kConfig.load == LoadPath::warp_specialized ? ring_floats(V) : 0);
-  }
+  GEMM_DEVICE float* slices_area() const { return shared + (is_specialized(kConfig.load) ? ring_floats(V) : 0); }
   GEMM_DEVICE float* trailer() const { return shared + trailer_offset(V) / 4; }
 
   GEMM_DEVICE void load_fragments(Fragments& f, int stage, int group) const {

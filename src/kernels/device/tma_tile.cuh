@@ -56,19 +56,18 @@ struct PiecesAhead {
   float value[2][4][Count];
   int offset[kPieces];
 
-  GEMM_DEVICE static constexpr int pattern(int row) { return kSpan == 32 ? row & 7 : row >> 1 & 3; }
-
   GEMM_DEVICE void init(int first_row, int lane, int first_k) {
     const int row = first_row + lane, piece = first_k / 4;
     GEMM_UNROLL
     for (int p = 0; p < kPieces; ++p)
-      offset[p] = piece / kPieces * Layout.rows * kSpan + row * kSpan + ((piece % kPieces ^ pattern(lane) ^ p) * 4);
+      offset[p] =
+          piece / kPieces * Layout.rows * kSpan + row * kSpan + ((piece % kPieces ^ swizzle_pattern<kSpan>(lane) ^ p) * 4);
   }
   GEMM_DEVICE void load(const float* operand, int k) {
     GEMM_UNROLL
     for (int i = 0; i < Count; ++i) {
-      const float* p =
-          operand + offset[k / 4 % kPieces ^ pattern(i * Lanes)] + k / kSpan * Layout.rows * kSpan + i * Lanes * kSpan;
+      const float* p = operand + offset[k / 4 % kPieces ^ swizzle_pattern<kSpan>(i * Lanes)] +
+                       k / kSpan * Layout.rows * kSpan + i * Lanes * kSpan;
       const float4 v = *reinterpret_cast<const float4*>(p);
       float(&to)[4][Count] = value[k / 4 & 1];
       to[0][i] = v.x, to[1][i] = v.y, to[2][i] = v.z, to[3][i] = v.w;
