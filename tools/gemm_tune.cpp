@@ -53,7 +53,8 @@ constexpr const char* kExamples =
     "  gemm-tune --list | grep -v ok              every configuration that is out, with the reason\n"
     "  gemm-tune --emulated -o /tmp/emulated.json the whole pipeline without a GPU (times are modelled)\n"
     "\n"
-    "A shapes file has a header line with the columns m,n,k,transa,transb and, if you like, class, batch and source.\n"
+    "A shapes file has a header line with the columns m,n,k,transa,transb and, if you like, class, batch and source;\n"
+    "lda, ldb and ldc are read and ignored, since tables hold packed problems.\n"
     "Interrupted? Start the same command again: the trial log beside the table (.jsonl) has all finished work.\n"
     "Exit status: 0 done, 1 failed or all shapes skipped, 2 wrong usage, 129, 130 or 143 interrupted.";
 
@@ -128,6 +129,8 @@ std::vector<Shape> shapes_for(const Arguments& a) {
     const std::vector<Shape> more = named_by_user(gemm::read_shapes(file));
     shapes.insert(shapes.end(), more.begin(), more.end());
   }
+  if (const size_t padded = gemm::pack(shapes); padded > 0)
+    std::fprintf(stderr, "%zu shapes with padded leading dimensions are tuned packed, as tables hold them\n", padded);
   if (a.default_shapes) {
     const std::vector<Shape> more = a.emulated ? gemm::emulated_shapes() : gemm::default_shapes();
     shapes.insert(shapes.end(), more.begin(), more.end());
