@@ -109,6 +109,7 @@ bool bench_all(const Options& o) {
   const DeviceInfo& info = device->info();
   const std::optional<FoundTable> found = find_table(o, info);
   const Table* table = found ? &found->table : nullptr;
+  if (found) device->use_cubins(found->kernels);
   const Peaks peaks = measure_peaks(*device).value_or_throw();
   print_header(info, found, peaks);
   TimeModel model;
