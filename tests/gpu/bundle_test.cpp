@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "command.h"
 #include "dispatch_cases.h"
 #include "gemm/gemm.hpp"
+#include "kernels/dynamic_library.h"
 #include "kernels/file_io.h"
 #include "tuner/bundle_writer.h"
 
@@ -50,8 +49,10 @@ TEST(BundleOnGpu, ServesWithoutACompiler) {
       write_bundle(table_of(info, kChoice, {kTuned}),
                    compile_kernels(few_kernels(), info.limits.compute_capability, 3, false), "0.1.0", nvrtc_version());
   ASSERT_TRUE(replace_file(folder.file("b.bundle"), bundle).ok());
+  // Another library under its names, found first, hides NVRTC.
+  const std::string other = DynamicLibrary::open({"libm.so.6"}, "").value_or_throw().path();
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
-    std::ofstream(folder.file(name)) << "no library";
+    std::filesystem::copy_file(other, folder.file(name));
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const CommandResult child =
       run_command("GEMM_TABLE='" + folder.file("b.bundle") + "' GEMM_CACHE_DIR='" + folder.file("cache") +
