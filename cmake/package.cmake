@@ -27,7 +27,6 @@ set(CPACK_DEBIAN_DISPATCH_PACKAGE_NAME gemm)
 set(CPACK_COMPONENT_DISPATCH_DESCRIPTION
     "SGEMM tuned for NVIDIA GPUs: library\nServes each single-precision matrix product with the kernel that suits its shape.\nCompiles kernels with NVRTC unless a bundle brings them, and uses cuBLAS where that\nis faster; neither has to be installed.")
 set(CPACK_DEBIAN_DISPATCH_PACKAGE_SUGGESTS "cuda-nvrtc-13-0, libcublas-13-0, gemm-tools")
-set(CPACK_DEBIAN_DISPATCH_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
 # Debian's port of Apple's library has the same files.
 if(GEMM_LIBRARY_NAME STREQUAL "dispatch")
   set(CPACK_DEBIAN_DISPATCH_PACKAGE_CONFLICTS "libdispatch0, libdispatch-dev")

@@ -174,7 +174,7 @@ TEST_F(BundleFile, WhatNoWriterOfOursMakesIsRefusedToo) {
     return R"({"gemm_version":"9.9.9","kernel_sources":")" + sources +
            R"(","compute_capability":90,"arch":"sm_90a","table_bytes":)" + bytes + R"(,"kernels":[)" + kernels + "]}";
   };
-  const std::string own = kernel_sources_digest();
+  const std::string& own = kernel_sources_digest();
   const auto kernel = [](const std::string& offset, const std::string& bytes) {
     return R"({"name":"n","key":"k","offset":)" + offset + R"(,"bytes":)" + bytes + "}";
   };

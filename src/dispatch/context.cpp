@@ -69,7 +69,7 @@ Status Context::load_table(const std::string& path) {
   Result<LoadedTable> loaded = load_for_device(path, device_->info(), &warnings);
   if (!loaded) return {GEMM_TABLE_ERROR, loaded.error()};
   for (std::string& warning : warnings) warning.insert(0, "table '" + path + "': ");
-  device_->use_cubins(std::move(loaded->kernels));
+  device_->use_cubins(loaded->kernels);
   adopt(std::move(loaded->table), path, std::move(warnings));
   return {};
 }

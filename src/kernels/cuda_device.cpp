@@ -78,9 +78,9 @@ class CudaDevice : public Device {
     body();
   }
   Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override;
-  void use_cubins(std::shared_ptr<const CubinStore> cubins) override {
+  void use_cubins(const std::shared_ptr<const CubinStore>& cubins) override {
     const std::lock_guard lock(kernels_mutex_);
-    cubins_ = std::move(cubins);
+    cubins_ = cubins;
   }
   Result<Buffer> allocate(size_t bytes) override;
   int64_t free_bytes() const override;

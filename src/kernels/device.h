@@ -116,7 +116,7 @@ class Device {
 
   // Kernels that `build` looks for first, before the disk cache and the compiler; null for none. They replace those of an
   // earlier call. Thread-safe. The emulated device, whose kernels are compiled into it, ignores them.
-  virtual void use_cubins(std::shared_ptr<const CubinStore> /*cubins*/) {}
+  virtual void use_cubins(const std::shared_ptr<const CubinStore>& /*cubins*/) {}
 
   // Device memory, uninitialised. Failure when there is not enough.
   virtual Result<Buffer> allocate(size_t bytes) = 0;

@@ -22,9 +22,10 @@
 namespace gemm {
 namespace {
 
-// Means over kernels of configs/nvidia-h200.json, NVRTC 13.0.
+// For people's estimates, of configs/nvidia-h200.json with NVRTC 13.0: 0.45 s of a core's time on average, up to 1.5 s where
+// 16 compile at a time; 26.8 MB for 551 kernels.
 constexpr double kSecondsPerKernel = 1.0;
-constexpr double kMegabytesPerKernel = 0.055;
+constexpr double kMegabytesPerKernel = 0.049;
 
 constexpr auto kTerminalInterval = std::chrono::milliseconds(200);
 constexpr auto kPlainInterval = std::chrono::seconds(15);
@@ -37,6 +38,7 @@ class ParallelCompiler {
 
   std::vector<BundledKernel> run(int thread_count, bool terminal) {
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(thread_count));
     running_ = thread_count;
     for (int i = 0; i < thread_count; ++i) threads.emplace_back([this] { work(); });
     show_until_done(terminal);
@@ -77,7 +79,7 @@ class ParallelCompiler {
   }
 
   std::string line() const {
-    const std::string text = formatted("[%zu/%zu] kernels compiled", done_, specs_.size());
+    std::string text = formatted("[%zu/%zu] kernels compiled", done_, specs_.size());
     if (done_ == 0) return text;
     const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     return text + ", about " +
