@@ -68,8 +68,10 @@ TEST_F(BenchTest, AnErrorIsTheFailureOfItsRow) {
 TEST_F(BenchTest, ProblemsBeyond64BitsAreRowsToo) {
   open();
   const int64_t most = 2147483647, large = 1 << 20;
+  Problem padded = packed_problem(4, most, 4, Op::N, Op::N, most);
+  padded.ldc = most, padded.stride_c = most * most;
   for (const Problem& problem :
-       {packed_problem(most, most, most), packed_problem(large, large, large, Op::N, Op::N, 16777216)})
+       {packed_problem(most, most, most), packed_problem(large, large, large, Op::N, Op::N, 16777216), padded})
     EXPECT_NE(run(nullptr, problem).failure.find("of GPU memory to verify and time"), std::string::npos) << problem;
 }
 
@@ -172,11 +174,12 @@ BenchRow row_with(const std::string& shape_class, double ours, double cublas, do
 
 TEST(BenchReport, CsvHasTheAgreedColumns) {
   EXPECT_EQ(bench_csv_header(),
-            "class,m,n,k,transa,transb,batch,ours_us,cublas_us,cublaslt_best_us,floor_us,kernel,split_k,rule,"
+            "class,m,n,k,transa,transb,batch,lda,ldb,ldc,ours_us,cublas_us,cublaslt_best_us,floor_us,kernel,split_k,rule,"
             "max_scaled_error\n");
   EXPECT_EQ(bench_csv_row(row_with("skinny", 2, 5, 4, false)),
-            "skinny,128,16,64,T,N,1,2.000,5.000,4.000,1.000," + config_id(kChoice.config) + ",4,exact,0.12500\n");
-  EXPECT_EQ(bench_csv_row(row_with("", 2, 2, 2, true)), ",128,16,64,T,N,1,2.000,2.000,2.000,1.000,cublas,1,exact,\n");
+            "skinny,128,16,64,T,N,1,64,64,128,2.000,5.000,4.000,1.000," + config_id(kChoice.config) + ",4,exact,0.12500\n");
+  EXPECT_EQ(bench_csv_row(row_with("", 2, 2, 2, true)),
+            ",128,16,64,T,N,1,64,64,128,2.000,2.000,2.000,1.000,cublas,1,exact,\n");
   BenchRow emulated = row_with("skinny", 2, 5, 4, false);
   emulated.cublas_us = emulated.cublaslt_best_us = std::nullopt;
   EXPECT_NE(bench_csv_row(emulated).find(",2.000,,,1.000,"), std::string::npos);
@@ -224,7 +227,7 @@ class BenchProgram : public testing::Test {
   void SetUp() override {
     if (!std::ifstream(program_)) GTEST_SKIP() << program_ << " was not built";
     std::ofstream(folder_.file("shapes.csv"))
-        << "class,m,n,k,transa,transb,batch\nsmall,33,17,40,N,T,1\nbatched,8,8,8,N,N,3\n";
+        << "class,m,n,k,transa,transb,batch,lda,ldb\nsmall,33,17,40,N,T,1,0,\nbatched,8,8,8,N,N,3,9,8\n";
     std::ofstream(folder_.file("bad.csv")) << "m,n,k,transa,transb\n1,2,x,N,N\n";
   }
   test::CommandResult run(const std::string& arguments) const {
@@ -241,7 +244,10 @@ TEST_F(BenchProgram, EmulatedRunWritesTheCsv) {
   std::stringstream csv;
   csv << std::ifstream(folder_.file("out.csv")).rdbuf();
   const std::string text = csv.str();
-  EXPECT_EQ(text.rfind(bench_csv_header() + "small,33,17,40,N,T,1,", 0), 0u) << text;
+  EXPECT_EQ(text.rfind(bench_csv_header() + "small,33,17,40,N,T,1,33,17,33,", 0), 0u) << text;
+  EXPECT_NE(text.find("\nbatched,8,8,8,N,N,3,9,8,8,"), std::string::npos) << text;
+  EXPECT_NE(result.output.find(")  ld 9,8,8\n"), std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("  ld 33"), std::string::npos) << "packed problems are not marked\n" << result.output;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
 }
 

@@ -107,5 +107,48 @@ TEST_F(Install, ConfigsAreWhereTheLibraryLooks) {
             std::filesystem::canonical(configs));
 }
 
+// The Debian package of the library, unpacked without installing it.
+TEST_F(Install, DebianPackageHasTheRightFilesAndNeedsNoCuda) {
+  if (run_command("dpkg-deb --version").exit_code != 0) GTEST_SKIP() << "dpkg is not installed";
+  const std::string folder = folder_->file("deb");
+  const CommandResult packed = run_command("mkdir '" + folder + "' && cd '" + folder + "' && cpack -G DEB --config '" +
+                                           kBuild + "/CPackConfig.cmake' -D CPACK_COMPONENTS_ALL=dispatch -B . && " +
+                                           "dpkg -x gemm_0.1.0_*.deb root && dpkg-deb -f gemm_0.1.0_*.deb && " +
+                                           "dpkg-deb --ctrl-tarfile gemm_0.1.0_*.deb | tar -t");
+  ASSERT_EQ(packed.exit_code, 0) << packed.output;
+  for (const char* line :
+       {"Package: gemm\n", "Conflicts: libdispatch0, libdispatch-dev\n", "libstdc++6", "libc6", "postinst"})
+    EXPECT_NE(packed.output.find(line), std::string::npos) << line << " is not in\n" << packed.output;
+  const size_t depends = packed.output.find("\nDepends: ");
+  ASSERT_NE(depends, std::string::npos) << packed.output;
+  const std::string needed = packed.output.substr(depends, packed.output.find('\n', depends + 1) - depends);
+  for (const char* name : {"cuda", "cublas", "nvrtc", "nvidia"}) EXPECT_EQ(needed.find(name), std::string::npos) << needed;
+  for (const char* file :
+       {"include/gemm/gemm.h", "lib/libdispatch.so", "lib/libdispatch.so.0", "lib/libdispatch.so.0.1.0",
+        "lib/cmake/gemm/gemmConfig.cmake", "lib/pkgconfig/gemm.pc", "share/gemm/configs/nvidia-h200.json"})
+    EXPECT_TRUE(std::filesystem::exists(folder + "/root/usr/" + file)) << file;
+}
+
+// Another name for the file, as the generated files have it; building it all again would take too long.
+TEST_F(Install, LibraryCanBeRenamed) {
+  const std::string build = folder_->file("renamed");
+  const auto configured = [&](const std::string& name) {
+    return run_command("cmake -S '" GEMM_SOURCE_DIR "' -B '" + build +
+                       "' -DCMAKE_BUILD_TYPE=Release -DGEMM_BUILD_TOOLS=OFF " +
+                       "-DGEMM_BUILD_TESTS=OFF -DGEMM_BUILD_EXAMPLES=OFF '-DGEMM_LIBRARY_NAME=" + name + "'");
+  };
+  EXPECT_NE(configured("a/b").exit_code, 0);
+  const CommandResult result = configured("gemmdispatch");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const auto matches = [&](const std::string& what, const std::string& where) {
+    return run_command("cd '" + build + "' && grep -r -- '" + what + "' " + where).exit_code == 0;
+  };
+  EXPECT_TRUE(matches("^Libs: .*-lgemmdispatch$", "gemm.pc"));
+  EXPECT_TRUE(matches("add_library(gemm::dispatch SHARED", "CMakeFiles/Export"));
+  EXPECT_TRUE(matches("IMPORTED_LOCATION_RELEASE.*/libgemmdispatch.so.0.1.0", "CMakeFiles/Export"));
+  EXPECT_TRUE(matches("IMPORTED_SONAME_RELEASE.*\"libgemmdispatch.so.0\"", "CMakeFiles/Export"));
+  EXPECT_FALSE(matches("PACKAGE_CONFLICTS", "CPackConfig.cmake")) << "only the usual name is Apple's too";
+}
+
 }  // namespace
 }  // namespace gemm::test

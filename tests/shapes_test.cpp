@@ -39,6 +39,27 @@ TEST_F(ShapesFile, ColumnsMayComeInAnyOrderAndSomeMayBeMissing) {
   EXPECT_EQ((*shapes)[0].shape_class, "");
 }
 
+TEST_F(ShapesFile, LeadingDimensionsArePackedUnlessGiven) {
+  std::vector<Shape> shapes = read_shapes(write("m,n,k,transa,transb,batch,lda,ldb,ldc\n"
+                                                "5,6,7,N,N,3,,0,\n"
+                                                "5,6,7,N,N,3,8,0,5\n"
+                                                "5,6,7,T,T,1,7,9,11\n"))
+                                  .value_or_throw();
+  ASSERT_EQ(shapes.size(), 3u);
+  EXPECT_TRUE(is_packed(shapes[0].problem));
+  Problem expected = packed_problem(5, 6, 7, Op::N, Op::N, 3);
+  expected.lda = 8, expected.stride_a = 8 * 7;
+  EXPECT_EQ(shapes[1].problem, expected);
+  expected = packed_problem(5, 6, 7, Op::T, Op::T);
+  expected.ldb = 9, expected.stride_b = 9 * 7;
+  expected.ldc = 11, expected.stride_c = 11 * 6;
+  EXPECT_EQ(shapes[2].problem, expected);
+  EXPECT_EQ(why_refused(expected), "");
+  EXPECT_EQ(without_repeats(shapes).size(), 3u);
+  EXPECT_EQ(pack(shapes), 2u);
+  EXPECT_EQ(without_repeats(shapes).size(), 2u);
+}
+
 TEST_F(ShapesFile, ErrorsNameLineAndColumn) {
   const struct {
     const char* text;
@@ -57,6 +78,11 @@ TEST_F(ShapesFile, ErrorsNameLineAndColumn) {
       {"m,n,k,transa,transb\n1,1,1,Q,N\n", {"line 2", "'transa'", "'Q'"}},
       {"m,n,k,transa,transb\n1,1,1,N\n", {"line 2", "4 fields"}},
       {"m,n,k,transa,transb,batch\n1,1,1,N,N,\n", {"line 2", "'batch'"}},
+      {"m,n,k,transa,transb,lda\n9,2,3,N,N,8\n", {"line 2", "'lda' is 8", "at least 9"}},
+      {"m,n,k,transa,transb,lda\n9,2,3,T,N,2\n", {"line 2", "'lda' is 2", "at least 3"}},
+      {"m,n,k,transa,transb,ldb\n9,2,3,N,T,1\n", {"line 2", "'ldb' is 1", "at least 2"}},
+      {"m,n,k,transa,transb,ldc\n9,2,3,N,T,8\n", {"line 2", "'ldc' is 8", "at least 9"}},
+      {"m,n,k,transa,transb,ldc\n9,2,3,N,T,-9\n", {"line 2", "'ldc'", "'-9'"}},
   };
   for (const auto& c : cases) {
     const auto shapes = read_shapes(write(c.text));

@@ -32,7 +32,8 @@ void warn(const std::string& text) { std::fprintf(stderr, "gemm-bench: warning: 
 
 void add_options(CLI::App& app, Options& o) {
   app.set_version_flag("--version", gemm_version());
-  app.add_option("--shapes", o.shapes, "CSV file with the columns m,n,k,transa,transb and, where wanted, class,batch");
+  app.add_option("--shapes", o.shapes,
+                 "CSV file with the columns m,n,k,transa,transb and, where wanted, class,batch,lda,ldb,ldc");
   app.add_option("--gpu", o.gpu, "CUDA device number")->check(CLI::Range(0, 1023))->capture_default_str();
   app.add_flag("--emulated", o.emulated, "use the emulated device; its times are modelled, not measured");
   app.add_option("--table", o.table, "tuning table; default: GEMM_TABLE, configs/<gpu>.json, the installed tables");
@@ -108,6 +109,7 @@ bool bench_all(const Options& o) {
   const DeviceInfo& info = device->info();
   const std::optional<FoundTable> found = find_table(o, info);
   const Table* table = found ? &found->table : nullptr;
+  if (found) device->use_cubins(found->kernels);
   const Peaks peaks = measure_peaks(*device).value_or_throw();
   print_header(info, found, peaks);
   TimeModel model;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/bundle.h"
 #include "gemm/gemm.h"
 #include "tuner/inspect_report.h"
 
@@ -18,12 +19,15 @@ constexpr size_t kMostWarnings = 20;
 
 Table load(const std::string& path) {
   std::vector<std::string> warnings;
-  Table table = load_table(path, &warnings).value_or_throw();
+  LoadedTable loaded = load_table_or_bundle(path, &warnings).value_or_throw();
   for (size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i)
     std::fprintf(stderr, "gemm-inspect: warning: %s\n", warnings[i].c_str());
   if (warnings.size() > kMostWarnings)
     std::fprintf(stderr, "gemm-inspect: and %zu warnings more\n", warnings.size() - kMostWarnings);
-  return table;
+  if (loaded.kernels)
+    print("bundle with " + std::to_string(loaded.kernels->size()) + " kernels compiled for " + loaded.kernels->arch() +
+          "\n");
+  return std::move(loaded.table);
 }
 
 int run(int argc, char** argv) {

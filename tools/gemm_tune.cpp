@@ -11,6 +11,7 @@
 #include "emulator/emulated_device.h"
 #include "gemm/gemm.h"
 #include "kernels/kernel_spec.h"
+#include "tuner/bundle_writer.h"
 #include "tuner/tuner.h"
 #include "tuner/worker.h"
 
@@ -37,6 +38,7 @@ struct Arguments {
   int candidates = 64;
   bool dry_run = false, list = false, fresh = false;
   int worker_fd = -1;
+  std::string bundle_path, bundled_table, bundle_kernels = "aligned";
 };
 
 constexpr const char* kDescription =
@@ -52,8 +54,11 @@ constexpr const char* kExamples =
     "  gemm-tune --dry-run                        what would be done, and how long it would take; needs no GPU\n"
     "  gemm-tune --list | grep -v ok              every configuration that is out, with the reason\n"
     "  gemm-tune --emulated -o /tmp/emulated.json the whole pipeline without a GPU (times are modelled)\n"
+    "  gemm-tune --bundle h200.bundle --table configs/nvidia-h200.json\n"
+    "                                             the table and its compiled kernels in one file; needs no GPU\n"
     "\n"
-    "A shapes file has a header line with the columns m,n,k,transa,transb and, if you like, class, batch and source.\n"
+    "A shapes file has a header line with the columns m,n,k,transa,transb and, if you like, class, batch and source;\n"
+    "lda, ldb and ldc are read and ignored, since tables hold packed problems.\n"
     "Interrupted? Start the same command again: the trial log beside the table (.jsonl) has all finished work.\n"
     "Exit status: 0 done, 1 failed or all shapes skipped, 2 wrong usage, 129, 130 or 143 interrupted.";
 
@@ -91,6 +96,17 @@ void define(CLI::App& app, Arguments& a) {
   app.add_flag("--fresh", a.fresh, "Measure again what the trial log already has (the old log is kept under a new name)");
   CLI::Option* dry_run = app.add_flag("--dry-run", a.dry_run, "Say what would be done, and do nothing");
   app.add_flag("--list", a.list, "Print every configuration with 'ok' or why it is out, and do nothing")->excludes(dry_run);
+  CLI::Option* bundle =
+      app.add_option("--bundle", a.bundle_path, "Tune nothing, but pack --table and its compiled kernels into this file");
+  CLI::Option* bundled = app.add_option("--table", a.bundled_table, "Table to bundle");
+  bundle->needs(bundled);
+  bundled->needs(bundle);
+  app.add_option("--bundle-kernels", a.bundle_kernels,
+                 "Kernels to bundle: 'tuned', what the table's points run; 'aligned', all of the table for 16-byte aligned\n"
+                 "matrices; 'all', for other alignments too")
+      ->check(CLI::IsMember({"tuned", "aligned", "all"}))
+      ->needs(bundle)
+      ->capture_default_str();
   app.add_option("--worker", a.worker_fd)->group("");  // how the tuner starts its own worker
 }
 
@@ -128,6 +144,8 @@ std::vector<Shape> shapes_for(const Arguments& a) {
     const std::vector<Shape> more = named_by_user(gemm::read_shapes(file));
     shapes.insert(shapes.end(), more.begin(), more.end());
   }
+  if (const size_t padded = gemm::pack(shapes); padded > 0)
+    std::fprintf(stderr, "%zu shapes with padded leading dimensions are tuned packed, as tables hold them\n", padded);
   if (a.default_shapes) {
     const std::vector<Shape> more = a.emulated ? gemm::emulated_shapes() : gemm::default_shapes();
     shapes.insert(shapes.end(), more.begin(), more.end());
@@ -225,6 +243,18 @@ int tune(const Arguments& a, const std::string& command_line) {
   return gemm::tune(options);
 }
 
+int bundle(const Arguments& a) {
+  gemm::BundleOptions options;
+  options.table_path = a.bundled_table;
+  options.output_path = a.bundle_path;
+  gemm::from_string(a.bundle_kernels, options.kernels);
+  options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.dry_run = a.dry_run;
+  options.terminal = isatty(STDERR_FILENO) != 0;
+  gemm::write_bundle_file(options);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   CLI::App app;
   Arguments arguments;
@@ -235,6 +265,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (arguments.worker_fd >= 0) return worker(arguments);
+  if (!arguments.bundle_path.empty()) return bundle(arguments);
   if (arguments.list) return list(arguments);
   if (arguments.dry_run) return dry_run(arguments);
   return tune(arguments, joined(argc, argv));

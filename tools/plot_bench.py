@@ -16,6 +16,14 @@ TICKS = [0.5, 0.7, 1, 1.4, 2, 2.8, 4]
 COLORS = ["#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0"]
 
 
+def padding(row):
+    """" ld 513,512,512" where the problem is not packed. Files of older versions have packed problems only, and no lda."""
+    m, n, k = (int(row[name]) for name in "mnk")
+    packed = [k if row["transa"] == "T" else m, n if row["transb"] == "T" else k, m]
+    given = [int(row.get(name) or 0) or least for name, least in zip(("lda", "ldb", "ldc"), packed)]
+    return "" if given == packed else " ld " + ",".join(map(str, given))
+
+
 def read_rows(path):
     """[(class, label, speedup, own kernel?)] in the order of the file."""
     rows = []
@@ -27,6 +35,7 @@ def read_rows(path):
             label = f"{row['m']}×{row['n']}×{row['k']} {row['transa']}{row['transb']}"
             if row["batch"] not in ("", "1"):
                 label += f" ×{row['batch']}"
+            label += padding(row)
             rows.append((row["class"], label, min(baselines) / float(row["ours_us"]), row["kernel"] != "cublas"))
     return rows
 

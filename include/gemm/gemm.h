@@ -86,9 +86,10 @@ GEMM_API gemm_status_t gemm_create(gemm_context_t** context, int device);
 GEMM_API gemm_status_t gemm_destroy(gemm_context_t* context);
 
 /*
- * Replaces the context's table with the file at `path`. Entries that cannot be used are left out with one warning on stderr;
- * a table of another GPU is borrowed where its kernels may run. On failure the old table stays.
- * INVALID_ARGUMENT, TABLE_ERROR.
+ * Replaces the context's table with the file at `path`: a table, or a bundle of a table with its compiled kernels
+ * (gemm-tune --bundle), which needs no compiler. Entries that cannot be used are left out with one warning on stderr; a
+ * table of another GPU is borrowed where its kernels may run. A bundle that is damaged, or for another compute capability,
+ * is refused. On failure the old table stays. INVALID_ARGUMENT, TABLE_ERROR.
  */
 GEMM_API gemm_status_t gemm_load_table(gemm_context_t* context, const char* path);
 

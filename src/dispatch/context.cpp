@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "dispatch/bundle.h"
 #include "dispatch/explain.h"
 #include "dispatch/table_search.h"
 #include "kernels/kernel_spec.h"
@@ -65,13 +66,11 @@ void Context::find_table() {
 
 Status Context::load_table(const std::string& path) {
   std::vector<std::string> warnings;
-  Result<Table> table = gemm::load_table(path, &warnings);
-  if (!table) return {GEMM_TABLE_ERROR, table.error()};
-  if (match(*table, device_->info()) == TableMatch::unusable)
-    return {GEMM_TABLE_ERROR, "table '" + path + "' is of a newer kind of GPU (" + table->device.name + ") than " +
-                                  device_->info().name + "; tune this GPU with gemm-tune"};
+  Result<LoadedTable> loaded = load_for_device(path, device_->info(), &warnings);
+  if (!loaded) return {GEMM_TABLE_ERROR, loaded.error()};
   for (std::string& warning : warnings) warning.insert(0, "table '" + path + "': ");
-  adopt(std::move(*table), path, std::move(warnings));
+  device_->use_cubins(loaded->kernels);
+  adopt(std::move(loaded->table), path, std::move(warnings));
   return {};
 }
 

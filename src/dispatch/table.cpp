@@ -1,13 +1,6 @@
 #include "dispatch/table.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 
 #include "kernels/file_io.h"
 
@@ -16,8 +9,6 @@ namespace {
 
 // Far above any real table (a point is about 500 bytes), so that a wrong path cannot eat the host's memory.
 constexpr int64_t kMaxTableBytes = int64_t{64} << 20;
-
-Failure cannot_write(const std::string& path) { return {"cannot write table '" + path + "': " + std::strerror(errno)}; }
 
 bool within_5_percent(int64_t a, int64_t b) { return std::abs(static_cast<double>(a - b)) <= 0.05 * static_cast<double>(b); }
 
@@ -48,15 +39,9 @@ Result<Table> load_table(const std::string& path, std::vector<std::string>* warn
 }
 
 Result<bool> save_table(const Table& table, const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  const std::string temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
-  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0) return cannot_write(path);
-  const bool written = write_all(file.get(), to_json(table)) && ::fsync(file.get()) == 0 && file.close();
-  if (written && ::rename(temporary.c_str(), path.c_str()) == 0) return true;
-  const Failure failed = cannot_write(path);
-  ::unlink(temporary.c_str());
-  return failed;
+  Result<bool> written = replace_file(path, to_json(table));
+  if (!written) return Failure{"cannot write table '" + path + "': " + written.error()};
+  return written;
 }
 
 TableMatch match(const Table& table, const DeviceInfo& device) {

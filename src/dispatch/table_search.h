@@ -1,6 +1,7 @@
 // Where a context finds its table when nobody names one.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ namespace gemm {
 struct FoundTable {
   Table table;
   std::string path;
+  std::shared_ptr<const CubinStore> kernels = nullptr;  // of a bundle, to be handed to Device::use_cubins
 };
 
 // The installed share/gemm/configs: beside the library's own file, then below the prefix it was configured for.

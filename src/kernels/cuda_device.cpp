@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/cubin_cache.h"
+#include "kernels/cubin_store.h"
 #include "kernels/cuda_context.h"
 #include "kernels/cuda_device_info.h"
 #include "kernels/cuda_device_timer.h"
@@ -82,6 +83,10 @@ class CudaDevice : public Device {
     body();
   }
   Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override;
+  void use_cubins(const std::shared_ptr<const CubinStore>& cubins) override {
+    const std::lock_guard lock(kernels_mutex_);
+    cubins_ = cubins;
+  }
   Result<Buffer> allocate(size_t bytes) override;
   int64_t free_bytes() const override;
   void copy_to_device(void* device, const void* host, size_t bytes) override;
@@ -99,12 +104,15 @@ class CudaDevice : public Device {
 
  private:
   std::shared_ptr<Kernel> loaded(const std::string& source);
+  Result<std::shared_ptr<CudaKernel>> load(const Cubin& cubin);
+  std::shared_ptr<CudaKernel> load_stored(const KernelSpec& spec);
   Result<std::shared_ptr<CudaKernel>> compile_and_load(const KernelSpec& spec);
 
   DeviceInfo info_;
   std::shared_ptr<CudaContext> context_;
   std::mutex kernels_mutex_;
   std::map<std::string, std::weak_ptr<Kernel>> kernels_;  // by source: what someone still holds is not loaded twice
+  std::shared_ptr<const CubinStore> cubins_;
   std::mutex timer_mutex_;
   std::unique_ptr<CudaDeviceTimer> timer_;
 };
@@ -118,7 +126,8 @@ std::shared_ptr<Kernel> CudaDevice::loaded(const std::string& source) {
 Result<std::shared_ptr<Kernel>> CudaDevice::build(const KernelSpec& spec) {
   const std::string source = source_of(spec);
   if (std::shared_ptr<Kernel> kernel = loaded(source)) return kernel;
-  const Result<std::shared_ptr<CudaKernel>> built = compile_and_load(spec);
+  Result<std::shared_ptr<CudaKernel>> built(load_stored(spec));
+  if (!*built) built = compile_and_load(spec);
   if (!built) return Failure{built.error()};
 
   const std::lock_guard lock(kernels_mutex_);
@@ -130,15 +139,29 @@ Result<std::shared_ptr<Kernel>> CudaDevice::build(const KernelSpec& spec) {
   return std::shared_ptr<Kernel>(*built);
 }
 
+Result<std::shared_ptr<CudaKernel>> CudaDevice::load(const Cubin& cubin) {
+  const CurrentContext current(*context_);
+  const CaptureTolerance tolerance;
+  return CudaKernel::load(context_, cubin, info_.limits.shared_bytes_per_block);
+}
+
+// The kernel from the store, or null where it is not there or the driver does not take it: then it is compiled.
+std::shared_ptr<CudaKernel> CudaDevice::load_stored(const KernelSpec& spec) {
+  std::shared_ptr<const CubinStore> cubins;
+  {
+    const std::lock_guard lock(kernels_mutex_);
+    cubins = cubins_;
+  }
+  const std::optional<Cubin> cubin = cubins ? cubins->find(spec) : std::nullopt;
+  if (!cubin) return nullptr;
+  const Result<std::shared_ptr<CudaKernel>> kernel = load(*cubin);
+  return kernel ? *kernel : nullptr;
+}
+
 Result<std::shared_ptr<CudaKernel>> CudaDevice::compile_and_load(const KernelSpec& spec) {
   const Result<std::string> key = compile_key(spec, info_.limits.compute_capability);
   if (!key) return Failure{key.error()};
   const auto compile = [&] { return compile_kernel(spec, info_.limits.compute_capability); };
-  const auto load = [&](const Cubin& cubin) {
-    const CurrentContext current(*context_);
-    const CaptureTolerance tolerance;
-    return CudaKernel::load(context_, cubin, info_.limits.shared_bytes_per_block);
-  };
 
   Result<Cubin> cubin = shared_cubin_cache().get(*key, compile);
   if (!cubin) return Failure{cubin.error()};

@@ -87,6 +87,8 @@ struct Grid {
   bool overlaps_predecessor = true;
 };
 
+class CubinStore;
+
 // Something whose time is measured: enqueues one execution on `stream` with operand set number `rotation` (it takes it
 // modulo the sets it has). The emulated device does not run it but reports `modelled_us`.
 struct Workload {
@@ -114,6 +116,10 @@ class Device {
 
   // Compiles (or takes from the disk cache) and loads. Thread-safe. Failure: compiler log, or no such instance (emulated).
   virtual Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) = 0;
+
+  // Kernels that `build` looks for first, before the disk cache and the compiler; null for none. They replace those of an
+  // earlier call. Thread-safe. The emulated device, whose kernels are compiled into it, ignores them.
+  virtual void use_cubins(const std::shared_ptr<const CubinStore>& /*cubins*/) {}
 
   // Device memory, uninitialised. Failure when there is not enough.
   virtual Result<Buffer> allocate(size_t bytes) = 0;

@@ -28,6 +28,13 @@ class FileDescriptor {
 // the path.
 Result<std::string> read_regular_file(const std::string& path, int64_t most_bytes);
 
+// The first `bytes` of a regular file, or all of it where it is shorter. Failures as above.
+Result<std::string> read_beginning(const std::string& path, size_t bytes);
+
+// Writes a temporary file beside `path`, flushes it to the disk and renames it, so that readers only ever see a whole file.
+// Failure: the reason, without the path.
+Result<bool> replace_file(const std::string& path, const std::string& content);
+
 // False with errno when not everything could be written.
 bool write_all(int descriptor, const std::string& content);
 

@@ -164,7 +164,9 @@ std::string explain(const Nvrtc& n, nvrtcResult result, const std::string& log) 
   return log.empty() ? text : text + "\n" + log;
 }
 
-const std::string& digest_of_headers() {
+}  // namespace
+
+const std::string& kernel_sources_digest() {
   static const std::string digest = [] {
     std::string all;
     for (const EmbeddedSource& header : embedded_sources()) all += std::string(header.name) + '\0' + header.text + '\0';
@@ -172,8 +174,6 @@ const std::string& digest_of_headers() {
   }();
   return digest;
 }
-
-}  // namespace
 
 Result<CompileTarget> choose_target(int compute_capability, const std::vector<int>& known) {
   if (std::find(known.begin(), known.end(), compute_capability) != known.end())
@@ -214,7 +214,7 @@ Result<std::string> compile_key(const KernelSpec& spec, int compute_capability) 
   if (!target) return Failure{target.error()};
   std::string key = "nvrtc " + nvrtc()->identity + "\noptions";
   for (const std::string& option : options_for(*target)) key += " " + option;
-  return key + "\nheaders " + digest_of_headers() + "\nname " + spec.name + "\n" + source_of(spec);
+  return key + "\nheaders " + kernel_sources_digest() + "\nname " + spec.name + "\n" + source_of(spec);
 }
 
 std::string nvrtc_version() { return nvrtc() ? nvrtc()->version_text : "none"; }

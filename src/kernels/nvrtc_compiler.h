@@ -37,6 +37,9 @@ Result<Cubin> compile_kernel(const KernelSpec& spec, int compute_capability);
 // Everything that compile_kernel's result depends on, as text: what the cubin cache is asked with. Failure: no NVRTC.
 Result<std::string> compile_key(const KernelSpec& spec, int compute_capability);
 
+// A digest of the embedded sources: cubins of one library fit another where it is the same.
+const std::string& kernel_sources_digest();
+
 // "13.0", or "none" where NVRTC cannot be opened.
 std::string nvrtc_version();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "dispatch/bundle.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/candidates.h"
 #include "tuner/statistics.h"
@@ -113,12 +114,9 @@ Result<std::optional<FoundTable>> bench_table(const std::string& path, const std
   const char* from_environment = std::getenv("GEMM_TABLE");
   const std::string named = !path.empty() ? path : from_environment ? from_environment : "";
   if (named.empty()) return search_tables(folders, device, warnings);
-  Result<Table> table = load_table(named, warnings);
-  if (!table) return Failure{table.error()};
-  if (match(*table, device) == TableMatch::unusable)
-    return Failure{"table '" + named + "' is of a newer kind of GPU (" + table->device.name + ") than " + device.name +
-                   "; tune this GPU with gemm-tune"};
-  return std::optional<FoundTable>(FoundTable{std::move(*table), named});
+  Result<LoadedTable> loaded = load_for_device(named, device, warnings);
+  if (!loaded) return Failure{loaded.error()};
+  return std::optional<FoundTable>(FoundTable{std::move(loaded->table), named, std::move(loaded->kernels)});
 }
 
 }  // namespace gemm

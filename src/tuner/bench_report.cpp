@@ -14,6 +14,12 @@ std::string text_of(const std::optional<double>& value, int digits, const char* 
 
 std::string class_of(const BenchRow& row) { return row.shape.shape_class.empty() ? "-" : row.shape.shape_class; }
 
+// " ld 513,513,512" where a problem is not packed, so that nobody takes its row for the packed one's.
+std::string ld_mark(const Problem& p) {
+  if (is_packed(p)) return {};
+  return "  ld " + std::to_string(p.lda) + "," + std::to_string(p.ldb) + "," + std::to_string(p.ldc);
+}
+
 class GeometricMean {
  public:
   void add(const std::optional<double>& value) {
@@ -87,10 +93,10 @@ std::string bench_table_row(const BenchRow& row) {
   std::string text = formatted("%-12s %8lld %8lld %8lld %3s %6lld ", class_of(row).c_str(), static_cast<long long>(p.m),
                                static_cast<long long>(p.n), static_cast<long long>(p.k), ops_name(p.op_a, p.op_b).c_str(),
                                static_cast<long long>(p.batch));
-  if (!row.failure.empty()) return text + "skipped: " + row.failure + "\n";
+  if (!row.failure.empty()) return text + "skipped: " + row.failure + ld_mark(p) + "\n";
   text += formatted("%10.2f %10s %10s %10.2f %6s  ", row.ours_us, text_of(row.cublas_us, 2, "-").c_str(),
                     text_of(row.cublaslt_best_us, 2, "-").c_str(), row.floor_us, text_of(row.speedup(), 3, "-").c_str());
-  return text + (row.use_cublas ? "cublas" : to_string(row.choice)) + " (" + to_string(row.rule) + ")\n";
+  return text + (row.use_cublas ? "cublas" : to_string(row.choice)) + " (" + to_string(row.rule) + ")" + ld_mark(p) + "\n";
 }
 
 std::string bench_summary(const std::vector<BenchRow>& rows) {
@@ -101,19 +107,19 @@ std::string bench_summary(const std::vector<BenchRow>& rows) {
 }
 
 std::string bench_csv_header() {
-  return "class,m,n,k,transa,transb,batch,ours_us,cublas_us,cublaslt_best_us,floor_us,kernel,split_k,rule,max_scaled_"
-         "error\n";
+  return "class,m,n,k,transa,transb,batch,lda,ldb,ldc,ours_us,cublas_us,cublaslt_best_us,floor_us,kernel,split_k,rule,"
+         "max_scaled_error\n";
 }
 
 std::string bench_csv_row(const BenchRow& row) {
   if (!row.failure.empty()) return {};
   const Problem& p = row.shape.problem;
   return row.shape.shape_class + "," + std::to_string(p.m) + "," + std::to_string(p.n) + "," + std::to_string(p.k) + "," +
-         to_char(p.op_a) + "," + to_char(p.op_b) + "," + std::to_string(p.batch) + "," + formatted("%.3f", row.ours_us) +
-         "," + text_of(row.cublas_us, 3, "") + "," + text_of(row.cublaslt_best_us, 3, "") + "," +
-         formatted("%.3f", row.floor_us) + "," + row.kernel() + "," +
-         std::to_string(row.use_cublas ? 1 : row.choice.split_k) + "," + to_string(row.rule) + "," +
-         text_of(row.max_scaled_error, 5, "") + "\n";
+         to_char(p.op_a) + "," + to_char(p.op_b) + "," + std::to_string(p.batch) + "," + std::to_string(p.lda) + "," +
+         std::to_string(p.ldb) + "," + std::to_string(p.ldc) + "," + formatted("%.3f", row.ours_us) + "," +
+         text_of(row.cublas_us, 3, "") + "," + text_of(row.cublaslt_best_us, 3, "") + "," + formatted("%.3f", row.floor_us) +
+         "," + row.kernel() + "," + std::to_string(row.use_cublas ? 1 : row.choice.split_k) + "," + to_string(row.rule) +
+         "," + text_of(row.max_scaled_error, 5, "") + "\n";
 }
 
 }  // namespace gemm

@@ -33,6 +33,7 @@ class BuildCache : public Device {
   const DeviceInfo& info() const override { return device_->info(); }
   void with_current(const std::function<void()>& body) override { device_->with_current(body); }
   Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override;
+  void use_cubins(const std::shared_ptr<const CubinStore>& cubins) override { device_->use_cubins(cubins); }
   Result<Buffer> allocate(size_t bytes) override { return device_->allocate(bytes); }
   int64_t free_bytes() const override { return device_->free_bytes(); }
   void copy_to_device(void* device, const void* host, size_t bytes) override {

@@ -16,6 +16,12 @@ constexpr int kMostHeuristics = 16;
 // Larger problems fit no device; what is computed from smaller ones stays far within 64 bits.
 constexpr double kMostBytes = 1e17;
 
+// Of the operands with their padding, in floating point, since it may exceed 64 bits.
+double stored_bytes(const Problem& p) {
+  const auto d = [](int64_t x) { return static_cast<double>(x); };
+  return 4.0 * d(p.batch) * (d(p.lda) * d(p.columns_a()) + d(p.ldb) * d(p.columns_b()) + d(p.ldc) * d(p.n));
+}
+
 int64_t set_bytes(const Problem& p) { return 4 * (p.extent_a() + p.extent_b() + p.extent_c()); }
 
 int sets_for(const Problem& p) {
@@ -26,7 +32,7 @@ int sets_for(const Problem& p) {
 }  // namespace
 
 int64_t bench_bytes(const Problem& problem) {
-  if (problem.bytes() > kMostBytes) return std::numeric_limits<int64_t>::max();
+  if (stored_bytes(problem) > kMostBytes) return std::numeric_limits<int64_t>::max();
   return sets_for(problem) * set_bytes(problem) + ReferenceProduct::bytes(problem) + GuardedOutput::bytes(problem);
 }
 

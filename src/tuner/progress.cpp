@@ -2,22 +2,19 @@
 
 #include <cstdio>
 
+#include "tuner/formatted.h"
+
 namespace gemm {
 namespace {
 
 constexpr double kTerminalSeconds = 0.1;  // between two renewals of the line
 constexpr double kPlainSeconds = 15;      // between two lines
 
-std::string duration(double seconds) {
-  char text[32];
-  if (seconds < 90)
-    std::snprintf(text, sizeof text, "%.0f s", seconds);
-  else
-    std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
-  return text;
-}
-
 }  // namespace
+
+std::string duration_text(double seconds) {
+  return seconds < 90 ? formatted("%.0f s", seconds) : formatted("%.0f min", seconds / 60);
+}
 
 Progress::Progress(bool terminal, size_t total) : terminal_(terminal), total_(total), last_shown_(start_) {}
 
@@ -69,7 +66,7 @@ std::string Progress::line() const {
   }
   text += "  " + std::to_string(tried_) + " trials, " + std::to_string(failed_) + " rejected";
   if (done_ > 0 && done_ < total_)
-    text += "  about " + duration(elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_)) + " left";
+    text += "  about " + duration_text(elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_)) + " left";
   return text;
 }
 

@@ -6,6 +6,9 @@
 
 namespace gemm {
 
+// "42 s" or "3 min".
+std::string duration_text(double seconds);
+
 class Progress {
  public:
   // `total` points to do. Lines go to stderr.

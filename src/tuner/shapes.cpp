@@ -66,10 +66,11 @@ class ShapeReader {
   }
 
   void read_header(const std::vector<std::string>& fields) {
-    static const std::vector<std::string> known = {"class", "m", "n", "k", "transa", "transb", "batch", "source"};
+    static const std::vector<std::string> known = {"class", "m",   "n",   "k",   "transa", "transb",
+                                                   "batch", "lda", "ldb", "ldc", "source"};
     for (size_t i = 0; i < fields.size(); ++i) {
       if (std::find(known.begin(), known.end(), fields[i]) == known.end())
-        fail("unknown column '" + fields[i] + "'; the columns are class,m,n,k,transa,transb,batch,source");
+        fail("unknown column '" + fields[i] + "'; the columns are class,m,n,k,transa,transb,batch,lda,ldb,ldc,source");
       if (!columns_.emplace(fields[i], i).second) fail("column '" + fields[i] + "' appears twice");
     }
     for (const char* required : {"m", "n", "k", "transa", "transb"})
@@ -83,7 +84,25 @@ class ShapeReader {
     if (const auto column = columns_.find("class"); column != columns_.end()) shape.shape_class = fields[column->second];
     shape.problem = packed_problem(number(fields, "m"), number(fields, "n"), number(fields, "k"), op(fields, "transa"),
                                    op(fields, "transb"), columns_.count("batch") != 0 ? number(fields, "batch") : 1);
+    read_leading_dimensions(fields, shape.problem);
     return shape;
+  }
+
+  // A missing column, an empty field or 0 stands for the packed one.
+  void read_leading_dimensions(const std::vector<std::string>& fields, Problem& p) const {
+    const auto read = [&](const char* column, int64_t& ld, int64_t columns, int64_t& stride) {
+      const auto found = columns_.find(column);
+      if (found == columns_.end() || fields[found->second].empty() || fields[found->second] == "0") return;
+      const int64_t least = ld;
+      ld = number(fields, column);
+      if (ld < least)
+        fail("column '" + found->first + "' is " + std::to_string(ld) + ", but must be at least " + std::to_string(least) +
+             ", the rows of the matrix as stored (or 0 for exactly that)");
+      stride = ld * columns;
+    };
+    read("lda", p.lda, p.columns_a(), p.stride_a);
+    read("ldb", p.ldb, p.columns_b(), p.stride_b);
+    read("ldc", p.ldc, p.n, p.stride_c);
   }
 
   int64_t number(const std::vector<std::string>& fields, const std::string& column) const {
@@ -203,6 +222,19 @@ std::vector<Shape> without_repeats(const std::vector<Shape>& shapes) {
   for (const Shape& shape : shapes)
     if (seen.insert(shape.problem).second) unique.push_back(shape);
   return unique;
+}
+
+bool is_packed(const Problem& p) { return p == packed_problem(p.m, p.n, p.k, p.op_a, p.op_b, p.batch); }
+
+size_t pack(std::vector<Shape>& shapes) {
+  size_t changed = 0;
+  for (Shape& shape : shapes) {
+    Problem& p = shape.problem;
+    if (is_packed(p)) continue;
+    p = packed_problem(p.m, p.n, p.k, p.op_a, p.op_b, p.batch);
+    ++changed;
+  }
+  return changed;
 }
 
 }  // namespace gemm

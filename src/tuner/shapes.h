@@ -14,8 +14,9 @@ struct Shape {
   Problem problem;
 };
 
-// Reads a file with a header line that names the columns m,n,k,transa,transb and, where wanted, class, batch and source, in
-// any order. Failure: the reason with file, line and column.
+// Reads a file with a header line that names the columns m,n,k,transa,transb and, where wanted, class, batch, lda, ldb, ldc
+// and source, in any order. An ld that is 0 or empty is the smallest one; the matrices of a batch follow each other, ld
+// times columns apart. Failure: the reason with file, line and column.
 Result<std::vector<Shape>> read_shapes(const std::string& path);
 
 // The default grid for a GPU; docs/tuning.md describes it.
@@ -26,5 +27,11 @@ std::vector<Shape> emulated_shapes();
 
 // `shapes` without repeated problems; the first of each stays.
 std::vector<Shape> without_repeats(const std::vector<Shape>& shapes);
+
+// Whether all leading dimensions and strides are the smallest ones.
+bool is_packed(const Problem& problem);
+
+// Makes all problems packed, as tables hold them. Returns how many were not.
+size_t pack(std::vector<Shape>& shapes);
 
 }  // namespace gemm
