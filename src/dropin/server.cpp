@@ -25,7 +25,7 @@ Server::Gpu& Server::gpu(int device) {
 Verdict Server::serve_on(Gpu& gpu, const Call& call, Stream stream) {
   if (!gpu.context) return Verdict::no_context;
   // cuBLAS is left to the caller's own handle, with its workspace and settings.
-  if (!gpu.own_kernels.serve(gpu.context->context, call)) return Verdict::cublas_is_faster;
+  if (!gpu.own_kernels.serve(gpu.context->context, call)) return Verdict::cublas_chosen;
   switch (multiply(gpu.context, call, stream)) {
     case GEMM_SUCCESS: return Verdict::served;
     case GEMM_LAUNCH_FAILED: return Verdict::failed;
