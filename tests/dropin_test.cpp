@@ -430,6 +430,15 @@ TEST(DropinParts, ReadsTheEnvironment) {
 
 // --- preloaded into another process -----------------------------------------------------------------------------------
 
+class DropinPreloaded : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a program that is not sanitized cannot load a sanitized library";
+#endif
+  }
+};
+
 CommandResult run_preloaded(const std::string& libraries, const std::string& environment, const std::string& arguments) {
   return run_command("env LD_PRELOAD='" + libraries + "' " + environment + " " GEMM_DROPIN_HOST " " + arguments);
 }
@@ -440,7 +449,7 @@ constexpr const char* kForwarded =
     "cublasLtMatmul \n";
 constexpr const char* kClient = GEMM_DROPIN_CLIENT;
 
-TEST(DropinPreloaded, FindsTheRealLibraryInAnyScope) {
+TEST_F(DropinPreloaded, FindsTheRealLibraryInAnyScope) {
   for (const char* scope : {"local ", "global "}) {
     const CommandResult result = run_preloaded(GEMM_DROPIN_LIBRARY, "GEMM_DROPIN_REPORT=1", std::string(scope) + kClient);
     EXPECT_EQ(result.exit_code, 0) << scope;
@@ -454,7 +463,7 @@ TEST(DropinPreloaded, FindsTheRealLibraryInAnyScope) {
   }
 }
 
-TEST(DropinPreloaded, TwoPreloadsForwardToEachOtherAndThenOn) {
+TEST_F(DropinPreloaded, TwoPreloadsForwardToEachOtherAndThenOn) {
   const TemporaryFolder folder;
   std::filesystem::copy_file(GEMM_DROPIN_LIBRARY, folder.file("second.so"));
   const CommandResult result = run_preloaded(GEMM_DROPIN_LIBRARY ":" + folder.file("second.so"), "GEMM_DROPIN_REPORT=1",
@@ -465,7 +474,7 @@ TEST(DropinPreloaded, TwoPreloadsForwardToEachOtherAndThenOn) {
   EXPECT_NE(result.output.find("gemm drop-in: 0 served, 4 forwarded", first + 1), std::string::npos) << result.output;
 }
 
-TEST(DropinPreloaded, OffForwardsAndSilenceIsTheDefault) {
+TEST_F(DropinPreloaded, OffForwardsAndSilenceIsTheDefault) {
   CommandResult result = run_preloaded(GEMM_DROPIN_LIBRARY, "GEMM_DROPIN=off", std::string("local ") + kClient);
   EXPECT_EQ(result.output, kForwarded);
   result = run_preloaded(GEMM_DROPIN_LIBRARY, "GEMM_DROPIN=off GEMM_DROPIN_REPORT=1", std::string("local ") + kClient);
@@ -476,7 +485,7 @@ TEST(DropinPreloaded, OffForwardsAndSilenceIsTheDefault) {
 }
 
 // The loader takes the first file of the name and fails on it; so it looks the same on a machine that has a cuBLAS.
-TEST(DropinPreloaded, WithoutCublasItSaysSoOnce) {
+TEST_F(DropinPreloaded, WithoutCublasItSaysSoOnce) {
   const TemporaryFolder folder;
   for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) std::ofstream(folder.file(name)) << "none";
   const CommandResult result = run_preloaded(GEMM_DROPIN_LIBRARY, "LD_LIBRARY_PATH='" + folder.path() + "'", "bare");
@@ -487,7 +496,7 @@ TEST(DropinPreloaded, WithoutCublasItSaysSoOnce) {
   EXPECT_NE(result.output.find("statuses 1 1\n"), std::string::npos) << result.output;  // CUBLAS_STATUS_NOT_INITIALIZED
 }
 
-TEST(DropinPreloaded, ExportsTheEntryPointsOnly) {
+TEST_F(DropinPreloaded, ExportsTheEntryPointsOnly) {
   const CommandResult result = run_command("nm -D --defined-only --format=posix " GEMM_DROPIN_LIBRARY);
   std::set<std::string> exported;
   std::istringstream lines(result.output);
@@ -496,7 +505,7 @@ TEST(DropinPreloaded, ExportsTheEntryPointsOnly) {
 }
 
 // The program may come with a newer C++ library than ours; and it must start on a machine without CUDA.
-TEST(DropinPreloaded, NeedsTheCLibraryOnly) {
+TEST_F(DropinPreloaded, NeedsTheCLibraryOnly) {
   const CommandResult result = run_command("readelf -d " GEMM_DROPIN_LIBRARY " | grep NEEDED");
   for (const char* name : {"stdc++", "gcc", "cuda", "cublas", "nvrtc", "nvidia"})
     EXPECT_EQ(result.output.find(name), std::string::npos) << name << " in\n" << result.output;
