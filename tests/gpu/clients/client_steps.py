@@ -8,12 +8,14 @@ imports but before CUDA is touched, so a step costs a CUDA context and no more.
 import json
 import os
 import re
+import signal
 import statistics
 import sys
 import tempfile
 import time
 
 NO_GPU = 77
+STEP_SECONDS = 60  # a step that takes longer hangs
 REPORT = re.compile(r"gemm drop-in: (\d+) served, (\d+) forwarded(.*)")
 
 
@@ -42,17 +44,18 @@ def counts(stderr):
 
 
 def finish(client, step, output, stderr, status):
-    """Prints the line of a step that has ended, or passes on what went wrong; exits where there is no GPU."""
+    """Prints the line of a step that has ended and returns True, or says what went wrong; exits where there is no GPU."""
     if status == NO_GPU:
         print(f"{client}: no GPU here", file=sys.stderr)
         sys.exit(NO_GPU)
     if status != 0:
-        sys.stderr.write(stderr)
-        sys.exit(f"{client}, {step}: exit status {status}")
+        print(f"{stderr}{client}, {step}: exit status {status}", file=sys.stderr)
+        return False
     result = json.loads(output)
     served, forwarded, details = counts(stderr)
     result.update(client=client, step=step, served=served, forwarded=forwarded, details=details)
     print(json.dumps(result), flush=True)
+    return True
 
 
 def measure(step, synchronize):
@@ -63,14 +66,17 @@ def measure(step, synchronize):
 
 
 def run_steps(client, steps, has_gpu, synchronize):
-    """Runs {name: step}. `has_gpu` and `synchronize` are called in the children only, and only they report."""
+    """Runs {name: step}; exits with 1 where one failed. `has_gpu` and `synchronize` are called in the children only, and only
+    they report."""
     report = os.environ.pop("GEMM_DROPIN_REPORT", None)
+    all_done = True
     for name, step in steps.items():
         output = tempfile.TemporaryFile("w+")
         stderr = tempfile.TemporaryFile("w+")
         child = os.fork()
         if child == 0:
             os.dup2(stderr.fileno(), 2)
+            signal.alarm(STEP_SECONDS)
             if report:
                 os.environ["GEMM_DROPIN_REPORT"] = report
             if not has_gpu():
@@ -81,4 +87,6 @@ def run_steps(client, steps, has_gpu, synchronize):
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         output.seek(0)
         stderr.seek(0)
-        finish(client, name, output.read(), stderr.read(), status)
+        all_done = finish(client, name, output.read(), stderr.read(), status) and all_done
+    if not all_done:
+        sys.exit(1)

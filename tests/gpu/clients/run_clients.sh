@@ -60,17 +60,19 @@ build_program() {
   done < <(cuda_folders) 2>"$out/build.log"
 }
 
-# run LABEL COMMAND...: one client, plain and preloaded. What it prints are the lines for compare.py.
+# run LABEL COMMAND...: one client, plain and preloaded. What it prints are the lines for compare.py. A client that fails does
+# not stop the others.
 run() {
   local label=$1
   shift
   say "$label"
-  "$@" >>"$out/plain.jsonl"
-  LD_PRELOAD=$library GEMM_DROPIN_REPORT=1 "$@" >>"$out/dropin.jsonl"
+  "$@" >>"$out/plain.jsonl" || failed=1
+  LD_PRELOAD=$library GEMM_DROPIN_REPORT=1 "$@" >>"$out/dropin.jsonl" || failed=1
 }
 
 has_module() { python3 -c "import importlib.util as u, sys; sys.exit(u.find_spec('$1') is None)"; }
 
+failed=0
 rm -f "$out"/{plain,dropin}.jsonl
 unset LD_PRELOAD GEMM_DROPIN GEMM_DROPIN_REPORT NVIDIA_TF32_OVERRIDE
 program=$(build_program)
@@ -93,5 +95,6 @@ else
   say 'CuPy: left out, it is not installed'
 fi
 [ -e "$out/dropin.jsonl" ] || fail 'no client could run'
-python3 "$here/compare.py" "$out/plain.jsonl" "$out/dropin.jsonl" "$csv"
+python3 "$here/compare.py" "$out/plain.jsonl" "$out/dropin.jsonl" "$csv" || failed=1
 say "$SECONDS s; written to $csv"
+[ "$failed" = 0 ] || fail 'not all clients passed'
