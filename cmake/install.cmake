@@ -1,9 +1,11 @@
-# cmake --install: libdispatch with its headers and packages (component dispatch), tables, and the tools (component tools).
+# cmake --install: libdispatch with its headers and packages, the drop-in for cuBLAS, tables (component dispatch), and the
+# tools (component tools).
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gemm)
 
 install(TARGETS dispatch EXPORT gemm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dispatch
         NAMELINK_COMPONENT dispatch)
+install(TARGETS dispatch_cublas LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dispatch)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dispatch)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gemm/configs COMPONENT dispatch
         FILES_MATCHING PATTERN "*.json")
@@ -26,7 +28,7 @@ foreach(tool IN ITEMS gemm-tune gemm-bench gemm-inspect)
   endif()
 endforeach()
 
-# The test installs what is built, so the library has to be.
+# The test installs what is built, so the libraries have to be.
 if(TARGET install_test)
-  add_dependencies(install_test dispatch)
+  add_dependencies(install_test dispatch dispatch_cublas)
 endif()

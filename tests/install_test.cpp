@@ -98,6 +98,10 @@ TEST_F(Install, LibraryStartsWithoutCuda) {
     EXPECT_EQ(result.output.find(name), std::string::npos) << name << " in\n" << result.output;
 }
 
+TEST_F(Install, DropinLiesBesideTheLibrary) {
+  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(library()).parent_path() / "libdispatch_cublas.so"));
+}
+
 TEST_F(Install, ConfigsAreWhereTheLibraryLooks) {
   const std::filesystem::path configs = std::filesystem::path(folder_->file("usr")) / "share/gemm/configs";
   EXPECT_TRUE(std::filesystem::exists(configs / "table.schema.json"));
