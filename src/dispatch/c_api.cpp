@@ -59,17 +59,51 @@ Status problem_of(const gemm_problem_t& given, Problem& problem) {
 }
 
 // Operands of which only the alignment counts; nobody writes through c.
-Operands only_aligned(const float* a, const float* b, const float* c) { return {a, b, const_cast<float*>(c), 1, 0}; }
+Operands only_aligned(const float* a, const float* b, const float* c) { return {a, b, const_cast<float*>(c), 1, 0, {}}; }
 
-Status multiply(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t& given, const float* alpha,
-                const float* a, const float* b, const float* beta, float* c) {
+Status check_scalars(gemm_scalars_t scalars) {
+  if (scalars == GEMM_SCALARS_HOST || scalars == GEMM_SCALARS_DEVICE) return {};
+  return {GEMM_INVALID_ARGUMENT, "scalars is " + std::to_string(static_cast<int>(scalars)) +
+                                     " but must be GEMM_SCALARS_HOST or GEMM_SCALARS_DEVICE"};
+}
+
+// The product of operands that name the matrices; alpha and beta are added here.
+Status multiply(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t& given, gemm_scalars_t scalars,
+                const float* alpha, const float* beta, Operands& operands) {
   if (!context) return null_argument("context");
   if (!alpha) return null_argument("alpha");
   if (!beta) return null_argument("beta");
+  if (scalars == GEMM_SCALARS_HOST) {
+    operands.alpha = *alpha, operands.beta = *beta;
+  } else {
+    if (Status status = check_scalars(scalars); !status.ok()) return status;
+    operands.indirect.scalars = true;
+    operands.indirect.alpha = alpha, operands.indirect.beta = beta;
+  }
   Problem problem;
   Status status = problem_of(given, problem);
   if (!status.ok()) return status;
-  return context->context.sgemm(problem, {a, b, c, *alpha, *beta}, stream);
+  return context->context.sgemm(problem, operands, stream);
+}
+
+Status multiply_arrays(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t& given, gemm_scalars_t scalars,
+                       const float* alpha, const float* const* a, const float* const* b, const float* beta,
+                       float* const* c) {
+  gemm_problem_t problem = given;
+  problem.stride_a = problem.stride_b = problem.stride_c = 0;
+  Operands operands;
+  operands.indirect.arrays = true;
+  operands.indirect.a = a, operands.indirect.b = b, operands.indirect.c = c;
+  return multiply(context, stream, problem, scalars, alpha, beta, operands);
+}
+
+Status prepare(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* given, const Operands& operands) {
+  if (!context) return null_argument("context");
+  if (!given) return null_argument("problem");
+  Problem problem;
+  if (Status status = problem_of(*given, problem); !status.ok()) return status;
+  if (operands.indirect.arrays) problem.stride_a = problem.stride_b = problem.stride_c = 0;
+  return context->context.prepare(problem, operands, stream);
 }
 
 }  // namespace
@@ -115,7 +149,8 @@ gemm_status_t gemm_sgemm(gemm_context_t* context, gemm_stream_t stream, gemm_op_
                          const float* beta, float* c, int64_t ldc) {
   return guarded([&] {
     const gemm_problem_t problem{op_a, op_b, m, n, k, lda, ldb, ldc, 1, 0, 0, 0};
-    return gemm::multiply(context, stream, problem, alpha, a, b, beta, c);
+    gemm::Operands operands{a, b, c, 1, 0, {}};
+    return gemm::multiply(context, stream, problem, GEMM_SCALARS_HOST, alpha, beta, operands);
   });
 }
 
@@ -125,7 +160,37 @@ gemm_status_t gemm_sgemm_strided_batched(gemm_context_t* context, gemm_stream_t 
                                          float* c, int64_t ldc, int64_t stride_c, int64_t batch) {
   return guarded([&] {
     const gemm_problem_t problem{op_a, op_b, m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c};
-    return gemm::multiply(context, stream, problem, alpha, a, b, beta, c);
+    gemm::Operands operands{a, b, c, 1, 0, {}};
+    return gemm::multiply(context, stream, problem, GEMM_SCALARS_HOST, alpha, beta, operands);
+  });
+}
+
+gemm_status_t gemm_sgemm_batched(gemm_context_t* context, gemm_stream_t stream, gemm_op_t op_a, gemm_op_t op_b, int64_t m,
+                                 int64_t n, int64_t k, const float* alpha, const float* const* a, int64_t lda,
+                                 const float* const* b, int64_t ldb, const float* beta, float* const* c, int64_t ldc,
+                                 int64_t batch) {
+  return guarded([&] {
+    const gemm_problem_t problem{op_a, op_b, m, n, k, lda, ldb, ldc, batch, 0, 0, 0};
+    return gemm::multiply_arrays(context, stream, problem, GEMM_SCALARS_HOST, alpha, a, b, beta, c);
+  });
+}
+
+gemm_status_t gemm_sgemm_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                            gemm_scalars_t scalars, const float* alpha, const float* a, const float* b, const float* beta,
+                            float* c) {
+  return guarded([&]() -> Status {
+    if (!problem) return null_argument("problem");
+    gemm::Operands operands{a, b, c, 1, 0, {}};
+    return gemm::multiply(context, stream, *problem, scalars, alpha, beta, operands);
+  });
+}
+
+gemm_status_t gemm_sgemm_batched_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                                    gemm_scalars_t scalars, const float* alpha, const float* const* a, const float* const* b,
+                                    const float* beta, float* const* c) {
+  return guarded([&]() -> Status {
+    if (!problem) return null_argument("problem");
+    return gemm::multiply_arrays(context, stream, *problem, scalars, alpha, a, b, beta, c);
   });
 }
 
@@ -133,6 +198,50 @@ gemm_status_t gemm_set_workspace(gemm_context_t* context, void* workspace, size_
   return guarded([&]() -> Status {
     if (!context) return null_argument("context");
     return context->context.set_workspace(workspace, static_cast<int64_t>(bytes));
+  });
+}
+
+gemm_status_t gemm_release_stream(gemm_context_t* context, gemm_stream_t stream) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    return context->context.release_stream(stream);
+  });
+}
+
+gemm_status_t gemm_set_policy(gemm_context_t* context, gemm_policy_t policy) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    const int value = static_cast<int>(policy);
+    if (value < GEMM_POLICY_AUTO || value > GEMM_POLICY_REPRODUCIBLE)
+      return {GEMM_INVALID_ARGUMENT, "policy is " + std::to_string(value) + " but must be one of gemm_policy_t"};
+    context->context.set_policy(policy);
+    return {};
+  });
+}
+
+gemm_status_t gemm_get_policy(gemm_context_t* context, gemm_policy_t* policy) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    if (!policy) return null_argument("policy");
+    *policy = context->context.policy();
+    return {};
+  });
+}
+
+gemm_status_t gemm_get_statistics(gemm_context_t* context, gemm_statistics_t* statistics) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    if (!statistics) return null_argument("statistics");
+    *statistics = context->context.statistics();
+    return {};
+  });
+}
+
+gemm_status_t gemm_reset_statistics(gemm_context_t* context) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    context->context.reset_statistics();
+    return {};
   });
 }
 
@@ -161,12 +270,17 @@ gemm_status_t gemm_workspace_size(gemm_context_t* context, const gemm_problem_t*
 
 gemm_status_t gemm_prepare(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem, const float* a,
                            const float* b, const float* c) {
+  return guarded([&] { return gemm::prepare(context, stream, problem, gemm::only_aligned(a, b, c)); });
+}
+
+gemm_status_t gemm_prepare_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                              gemm_scalars_t scalars, int pointer_arrays, const float* a, const float* b, const float* c) {
   return guarded([&]() -> Status {
-    if (!context) return null_argument("context");
-    if (!problem) return null_argument("problem");
-    gemm::Problem p;
-    if (Status status = gemm::problem_of(*problem, p); !status.ok()) return status;
-    return context->context.prepare(p, gemm::only_aligned(a, b, c), stream);
+    if (Status status = gemm::check_scalars(scalars); !status.ok()) return status;
+    gemm::Operands operands = pointer_arrays ? gemm::Operands{} : gemm::only_aligned(a, b, c);
+    operands.indirect.scalars = scalars == GEMM_SCALARS_DEVICE;
+    operands.indirect.arrays = pointer_arrays != 0;
+    return gemm::prepare(context, stream, problem, operands);
   });
 }
 

@@ -31,7 +31,9 @@ void register_all_tiles(HostKernelMap& map, std::integer_sequence<int, Index...>
 HostKernelMap all_kernels() {
   HostKernelMap map;
   map[reduce_spec().function] = &run<&reduce_splits, ReduceArgs>;
+  map[reduce_indirect_spec().function] = &run<&reduce_splits_indirect, ReduceArgs>;
   map[scale_spec().function] = &run<&scale, ScaleArgs>;
+  map[scale_indirect_spec().function] = &run<&scale_indirect, ScaleArgs>;
   map[reference_spec().function] = &run<&reference, ReferenceArgs>;
   map[compare_spec().function] = &run<&compare, CompareArgs>;
   map[guard_spec().function] = &run<&count_guard_violations, GuardArgs>;
