@@ -136,11 +136,6 @@ void Context::set_policy(gemm_policy_t policy) {
   if (log_.wants(LogLevel::debug)) log_.debug(std::string("policy ") + name_of(policy));
 }
 
-gemm_policy_t Context::policy() {
-  const std::shared_lock<std::shared_mutex> lock(setup_);
-  return policy_;
-}
-
 gemm_statistics_t Context::statistics() {
   const std::lock_guard<std::mutex> lock(statistics_mutex_);
   const CallCounts counts = threads_.counts();

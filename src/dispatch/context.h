@@ -32,10 +32,10 @@ struct Status {
 };
 
 struct ContextOptions {
-  bool find_table = true;                          // look in the default places (table_search.h)
-  std::function<void(const std::string&)> warn;    // default: one line on stderr
-  std::function<void(const std::string&)> inform;  // what GEMM_LOG=info and debug add; default: the same
-  std::optional<LogLevel> log_level;               // default: as GEMM_LOG says
+  bool find_table = true;                                    // look in the default places (table_search.h)
+  std::function<void(const std::string&)> warn = nullptr;    // default: one line on stderr
+  std::function<void(const std::string&)> inform = nullptr;  // what GEMM_LOG=info and debug add; default: the same
+  std::optional<LogLevel> log_level = std::nullopt;          // default: as GEMM_LOG says
 };
 
 // Thread-safe, as gemm.h says. A call with a known shape goes through sgemm() alone and takes no lock; everything else reads
@@ -59,7 +59,7 @@ class Context {
   Status best_workspace(const Problem& problem, int64_t& bytes);
   Status release_stream(Stream stream);
   void set_policy(gemm_policy_t policy);
-  gemm_policy_t policy();
+  gemm_policy_t policy() const { return policy_; }
   gemm_statistics_t statistics();
   void reset_statistics();
 
@@ -109,7 +109,7 @@ class Context {
   std::atomic<uint64_t> generation_{1};  // of plans and workspace; one more with each Change
   std::unique_ptr<const Table> table_;
   std::string table_source_;  // where the table is from and how well it fits, for people
-  gemm_policy_t policy_ = GEMM_POLICY_AUTO;
+  std::atomic<gemm_policy_t> policy_ = GEMM_POLICY_AUTO;
   PlanMemory plans_;
   StreamMemory streams_;
   CaptureMemory captures_;

@@ -94,6 +94,7 @@ Status Context::prepare(const Problem& problem, const Operands& operands, Stream
 
 Status Context::serve(Call call) {
   call.capture = device_->capture_id(call.stream);
+  bool is_new = false;
   for (;;) {
     ThreadMemory& mine = threads_.mine();
     std::shared_lock<std::shared_mutex> lock(setup_);
@@ -105,9 +106,10 @@ Status Context::serve(Call call) {
     }
     const PlanKey key(call.problem, call.operands, call.without_workspace);
     std::shared_ptr<const Plan> plan;
-    bool is_new = false, must_be_told = false;
-    if (Status planned = plan_for(key, call.operands, plan, &is_new); !planned.ok()) return planned;
-    if (is_new) tell_new_plan(call.problem, *plan);
+    bool made = false, must_be_told = false;
+    if (Status planned = plan_for(key, call.operands, plan, &made); !planned.ok()) return planned;
+    if (made) tell_new_plan(call.problem, *plan);
+    is_new = is_new || made;
 
     Result<StreamSet*> set = set_for(call, *plan, mine, must_be_told);
     if (!set && !plan->cublas) {
@@ -186,7 +188,7 @@ Status Context::launch(const Plan& plan, const Problem& problem, const Operands&
 }
 
 Status Context::scale(const Problem& problem, const Operands& operands, Stream stream) {
-  if (policy() == GEMM_POLICY_CUBLAS_ONLY) return scale_by_cublas(problem, operands, stream);
+  if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return scale_by_cublas(problem, operands, stream);
   const bool indirect = operands.indirect.any();
   if (operands.beta != 1 || operands.indirect.scalars) {
     const Result<const Kernel*> kernel = scale_kernel(indirect);

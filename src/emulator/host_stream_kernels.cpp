@@ -33,7 +33,7 @@ void register_indirect(HostKernelMap& map) {
 
 template <int Index, Op OpA, Op OpB>
 void register_op_pair(HostKernelMap& map) {
-  if constexpr (Index == 1) {
+  if constexpr (Index == kEmulatedIndirectStream) {
     register_indirect<Index, OpA, OpB, 4>(map);
     register_indirect<Index, OpA, OpB, 1>(map);
   }
