@@ -55,9 +55,9 @@ TEST_F(DispatchSuite, EveryFamilyFindsScalarsAndPointersOnTheDevice) {
   for (const KernelConfig& config : emulated_indirect_configs())
     for (const Op op_a : {Op::N, Op::T})
       for (const Op op_b : {Op::N, Op::T}) {
-        const int64_t m = config.family == Family::batch ? 12 : 68, n = config.family == Family::batch ? 16 : 8;
-        force(context_, {config, 1, Reduction::ticket}, {packed_problem(m, n, 37, op_a, op_b, 3)});
-        for (const ApiCase& c : indirect_kernel_cases(m, n, 37, op_a, op_b)) {
+        const int64_t m = config.family == Family::batch ? 12 : 36, n = config.family == Family::batch ? 16 : 8;
+        force(context_, {config, 1, Reduction::ticket}, {packed_problem(m, n, 21, op_a, op_b, 3)});
+        for (const ApiCase& c : indirect_kernel_cases(m, n, 21, op_a, op_b)) {
           EXPECT_EQ(check_case(context_, c), "") << config_id(config) << " " << c;
           EXPECT_NE(explanation(context_, c.problem).find(config_id(config)), std::string::npos);
         }
@@ -65,7 +65,7 @@ TEST_F(DispatchSuite, EveryFamilyFindsScalarsAndPointersOnTheDevice) {
 }
 
 TEST_F(DispatchSuite, SplitProductsFindScalarsAndPointersOnTheDevice) {
-  const Problem p = packed_problem(36, 40, 300, Op::T, Op::N, 2);
+  const Problem p = packed_problem(36, 33, 100, Op::T, Op::N, 2);
   for (const Reduction reduction : {Reduction::ticket, Reduction::kernel}) {
     force(context_, {default_configs().back(), 4, reduction}, {p});
     check_all(found_on_the_device({{p, 0.5f, 2},

@@ -21,13 +21,14 @@ thread_local int64_t allocations = 0;
 }  // namespace
 
 // Counts what the calling thread allocates.
-void* operator new(size_t bytes) {
+// Not inlined, or the compiler takes malloc and delete for a mismatch.
+[[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace gemm::test {
 namespace {
@@ -248,6 +249,8 @@ TEST(ThreadsShareAContext, AndOthersOfOtherGpusInOneProcess) {
 TEST(Streams, ThoseBeyondTheBoundWaitForEachOther) {
   Scripted scripted;
   force_split(scripted);
+  scripted.handle.set_workspace(size_t{1} << 20);
+  const int synchronizations = scripted.device->synchronizations();
   for (uintptr_t i = 0; i < StreamMemory::kMaxStreams; ++i)
     ASSERT_EQ(scripted.multiply(kSplit, stream_number(i)), GEMM_SUCCESS);
   EXPECT_TRUE(scripted.device->touched().empty());
@@ -255,7 +258,7 @@ TEST(Streams, ThoseBeyondTheBoundWaitForEachOther) {
   ASSERT_EQ(scripted.multiply(kSplit, stream_number(101)), GEMM_SUCCESS);
   EXPECT_EQ(scripted.device->touched(),
             (std::vector<Stream>{stream_number(100), stream_number(100), stream_number(101), stream_number(101)}));
-  EXPECT_EQ(scripted.device->synchronizations(), 0);
+  EXPECT_EQ(scripted.device->synchronizations(), synchronizations);
 }
 
 // ------------------------------------------------------------------------------------------------------------ hot path
@@ -268,7 +271,8 @@ TEST(HotPath, AKnownShapeAllocatesNothing) {
        {Choice{emulated_configs().front(), 4, Reduction::ticket}, Choice{emulated_configs().front(), 4, Reduction::kernel},
         Choice{tma, 1, Reduction::ticket}, Choice{specialized, 1, Reduction::ticket}}) {
     force(scripted.get(), choice, {kSplit});
-    EXPECT_NE(explanation(scripted.get(), kSplit).find(config_id(choice.config)), std::string::npos);
+    EXPECT_NE(explanation(scripted.get(), kSplit).find("rule       exact"), std::string::npos)
+        << explanation(scripted.get(), kSplit);
     ASSERT_EQ(scripted.multiply(kSplit), GEMM_SUCCESS);
     const int64_t before = allocations;
     for (int i = 0; i < 10; ++i) scripted.multiply(kSplit);
@@ -378,7 +382,9 @@ TEST(Policies, ReproducibleResultsDependOnTheNumbersOnly) {
     }
     // Were the bits the same anyway, this test could not fail.
     gemm_set_policy(tuned.get(), GEMM_POLICY_AUTO);
-    if (p.k > 1000) EXPECT_NE(reproducible_bits(tuned, {p, 0.7f, 1.3f}), expected);
+    if (p.k > 1000) {
+      EXPECT_NE(reproducible_bits(tuned, {p, 0.7f, 1.3f}), expected);
+    }
     gemm_set_policy(tuned.get(), GEMM_POLICY_REPRODUCIBLE);
   }
   plain.handle.set_workspace(0);
@@ -478,7 +484,9 @@ TEST(Logging, LevelsDecideWhatIsSaid) {
     Scripted scripted(false, default_emulator_options(), level);
     for (int i = 0; i < 2; ++i) ASSERT_EQ(scripted.multiply(packed_problem(5, 6, 7)), GEMM_SUCCESS);
     ASSERT_EQ(scripted.news.size(), news);
-    if (news > 0) EXPECT_NE(scripted.news[0].find("5x6x7 NN: default: tile_"), std::string::npos) << scripted.news[0];
+    if (news > 0) {
+      EXPECT_NE(scripted.news[0].find("5x6x7 NN: default: tile_"), std::string::npos) << scripted.news[0];
+    }
   }
   std::string complaint;
   {
