@@ -112,7 +112,7 @@ Status Context::best_workspace(const Problem& problem, int64_t& bytes) {
   if (const std::string why = why_refused(problem); !why.empty()) return invalid(why);
   if (problem.empty() || problem.k == 0) return {};
   const std::shared_lock<std::shared_mutex> lock(setup_);
-  const Decision decision = decide(PlanKey(problem, {}), std::numeric_limits<int64_t>::max());
+  const Decision decision = decide(problem, {}, std::numeric_limits<int64_t>::max());
   for (const Candidate& candidate : decision.candidates) {
     if (candidate.use_cublas && !cublas()) continue;
     if (!candidate.use_cublas) bytes = workspace_bytes(candidate.choice, problem, device_->info().sm_count);

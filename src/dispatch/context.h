@@ -94,7 +94,7 @@ class Context {
   // context_plans.cpp: what serves a problem. With setup_ held, shared, where a table is looked at.
   Status plan_for(const PlanKey& key, const Operands& operands, std::shared_ptr<const Plan>& plan, bool* is_new);
   Status make_plan(const PlanKey& key, const Operands& operands, std::shared_ptr<Plan>& plan);
-  Decision decide(const PlanKey& key, int64_t workspace);
+  Decision decide(const Problem& problem, const Operands& operands, int64_t workspace);
   Decision decide_reproducible(const Problem& problem, int64_t workspace) const;
   Result<Plan> bind(const Candidate& candidate, const PlanKey& key, const Operands& operands);
   void tell_new_plan(const Problem& problem, const Plan& plan);

@@ -22,7 +22,7 @@ Status Context::explain(const Problem& problem, const Operands& operands, std::s
   }
   const std::shared_lock<std::shared_mutex> lock(setup_);
   std::shared_ptr<const Plan> plan;
-  Status planned = plan_for(PlanKey(problem, operands), operands, plan, nullptr);
+  Status planned = plan_for(PlanKey(problem, call_kind(operands)), operands, plan, nullptr);
   if (planned.ok()) text = gemm::explain(problem, plan->candidate, table_ ? table_source_ : "none", plan->others);
   return planned;
 }
@@ -39,7 +39,7 @@ Status Context::plan_for(const PlanKey& key, const Operands& operands, std::shar
 }
 
 Status Context::make_plan(const PlanKey& key, const Operands& operands, std::shared_ptr<Plan>& plan) {
-  const Decision decision = decide(key, key.without_workspace ? 0 : streams_.workspace_bytes());
+  const Decision decision = decide(key.problem, operands, without_workspace(key.kind) ? 0 : streams_.workspace_bytes());
   std::vector<std::string> failures;
   for (const Candidate& candidate : decision.candidates) {
     if (plan) {
@@ -67,13 +67,13 @@ Status Context::make_plan(const PlanKey& key, const Operands& operands, std::sha
   return {GEMM_NOT_SUPPORTED, message};
 }
 
-Decision Context::decide(const PlanKey& key, int64_t workspace) {
+Decision Context::decide(const Problem& problem, const Operands& operands, int64_t workspace) {
   if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return {{{.rule = Rule::cublas, .use_cublas = true}}, {}};
-  if (policy_ == GEMM_POLICY_REPRODUCIBLE) return decide_reproducible(key.problem, workspace);
-  Decision decision = choose(table_.get(), key.problem, device_->info(), workspace);
+  if (policy_ == GEMM_POLICY_REPRODUCIBLE) return decide_reproducible(problem, workspace);
+  Decision decision = choose(table_.get(), problem, device_->info(), workspace);
   if (policy_ == GEMM_POLICY_TUNED_ONLY) std::erase_if(decision.candidates, is_cublas);
   // Whether A and B are read where alpha on the device is 0 is for our kernels to say.
-  if (key.device_scalars)
+  if (operands.indirect.scalars)
     std::stable_partition(decision.candidates.begin(), decision.candidates.end(),
                           [](const Candidate& candidate) { return !is_cublas(candidate); });
   return decision;
@@ -100,7 +100,7 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
     const Result<Cublas*> opened = cublas();
     if (!opened) return Failure{opened.error()};
     plan.cublas = *opened;
-    plan.workspace_bytes = key.without_workspace ? 0 : streams_.workspace_bytes();
+    plan.workspace_bytes = without_workspace(key.kind) ? 0 : streams_.workspace_bytes();
     return plan;
   }
   Result<TilePlan> tile = build_plan(*device_, candidate.choice, key.problem, operands);

@@ -1,4 +1,5 @@
 // A call's way from its arguments to the launch. What a thread knows already is at the top of it: that is the hot path.
+#include <algorithm>
 #include <limits>
 
 #include "dispatch/context.h"
@@ -72,7 +73,7 @@ Status Context::sgemm(const Problem& problem, const Operands& operands, Stream s
 const Plan* Context::known_plan(ThreadMemory& mine, const Problem& problem, const Operands& operands, Stream stream,
                                 StreamSet*& set) const {
   const uint64_t generation = generation_.load(std::memory_order_seq_cst);
-  const Plan* plan = mine.find(PlanKey(problem, operands), generation);
+  const Plan* plan = mine.find(problem, call_kind(operands), generation);
   if (!plan || only_scales(problem, operands) || !may_run(operands)) return nullptr;
   if (plan->workspace_bytes == 0) return plan;
   set = mine.find_set(stream, generation);
@@ -104,7 +105,7 @@ Status Context::serve(Call call) {
       plans_.clear();
       continue;
     }
-    const PlanKey key(call.problem, call.operands, call.without_workspace);
+    const PlanKey key(call.problem, call_kind(call.operands, call.without_workspace));
     std::shared_ptr<const Plan> plan;
     bool made = false, must_be_told = false;
     if (Status planned = plan_for(key, call.operands, plan, &made); !planned.ok()) return planned;
@@ -200,11 +201,19 @@ Status Context::scale(const Problem& problem, const Operands& operands, Stream s
   return {};
 }
 
-// cuBLAS takes workspace of its own here: it has nothing to do with it.
+// As a product with k = 0, of which cuBLAS reads C only; but it looks at leading dimensions and pointers that we do not
+// need. It has nothing to do with workspace here.
 Status Context::scale_by_cublas(const Problem& problem, const Operands& operands, Stream stream) {
   const Result<Cublas*> opened = cublas();
   if (!opened) return {GEMM_NOT_SUPPORTED, "nothing can serve " + to_string(problem) + ": " + opened.error()};
-  const Result<bool> enqueued = (*opened)->sgemm(problem, operands, stream, {});
+  Problem scaling = problem;
+  scaling.k = 0;
+  scaling.lda = std::max<int64_t>(1, scaling.rows_a());
+  scaling.ldb = std::max<int64_t>(1, scaling.rows_b());
+  Operands pointers = operands;
+  pointers.a = pointers.b = operands.c;
+  pointers.indirect.a = pointers.indirect.b = operands.indirect.c;
+  const Result<bool> enqueued = (*opened)->sgemm(scaling, pointers, stream, {});
   if (!enqueued) return launch_failed(enqueued.error());
   threads_.mine().count(static_cast<size_t>(Rule::cublas));
   return {};

@@ -49,9 +49,10 @@ class ThreadMemory {
   ThreadMemory& operator=(const ThreadMemory&) = delete;
 
   // By the owning thread, during a Visit. Null where it is not known in this generation.
-  const Plan* find(const PlanKey& key, uint64_t generation) const {
-    const KnownPlan& known = plan_at(key);
-    return known.generation == generation && known.key == key ? known.plan : nullptr;
+  const Plan* find(const Problem& problem, CallKind kind, uint64_t generation) const {
+    const KnownPlan& known = plans_[plan_hash(problem, kind) % kPlans];
+    const bool same = known.generation == generation && known.key.kind == kind && known.key.problem == problem;
+    return same ? known.plan : nullptr;
   }
   StreamSet* find_set(Stream stream, uint64_t generation) const {
     const KnownSet& known = set_at(stream);
@@ -71,14 +72,13 @@ class ThreadMemory {
   struct KnownPlan {
     uint64_t generation = 0;  // contexts begin with 1
     const Plan* plan = nullptr;
-    PlanKey key{{}, {}};
+    PlanKey key{{}, 0};
   };
   struct KnownSet {
     uint64_t generation = 0;
     Stream stream = nullptr;
     StreamSet* set = nullptr;
   };
-  const KnownPlan& plan_at(const PlanKey& key) const { return plans_[PlanKeyHash()(key) % kPlans]; }
   // Streams are addresses, or small numbers for the default ones.
   static size_t place_of(Stream stream) {
     return (reinterpret_cast<uintptr_t>(stream) ^ reinterpret_cast<uintptr_t>(stream) >> 8) % kSets;
