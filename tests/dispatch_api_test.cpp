@@ -263,11 +263,16 @@ TEST(DispatchFailures, NothingCanServeIsNotSupported) {
 }
 
 TEST(DispatchMemory, PlansAreBounded) {
-  PlanMemory plans;
-  for (size_t m = 1; m <= PlanMemory::kMaxPlans + 10; ++m)
-    plans.remember({packed_problem(static_cast<int64_t>(m), 1, 1), {}}, std::make_shared<Plan>());
-  EXPECT_EQ(plans.find({packed_problem(1, 1, 1), {}}), nullptr);
-  EXPECT_NE(plans.find({packed_problem(PlanMemory::kMaxPlans + 10, 1, 1), {}}), nullptr);
+  float* const any = reinterpret_cast<float*>(0x1000);
+  const float one = 1;
+  EmulatorOptions nothing_runs = default_emulator_options();
+  nothing_runs.faults = {{"", FaultKind::launch_refused}};
+  Watched quiet(nothing_runs);
+  const auto call = [&](int64_t m) {
+    return gemm_sgemm(quiet.handle.get(), nullptr, GEMM_OP_N, GEMM_OP_N, m, 1, 1, &one, any, m, any, 1, &one, any, m);
+  };
+  for (int64_t m = 1; m <= static_cast<int64_t>(PlanMemory::kMaxPlans) + 10; ++m) EXPECT_EQ(call(m), GEMM_LAUNCH_FAILED);
+  EXPECT_EQ(call(1), GEMM_LAUNCH_FAILED) << "a plan that was dropped is made again";
 }
 
 TEST(DispatchMemory, EachStreamHasItsOwnSetAndTheirNumberIsBounded) {
@@ -276,18 +281,31 @@ TEST(DispatchMemory, EachStreamHasItsOwnSetAndTheirNumberIsBounded) {
   streams.set_workspace(nullptr, 1 << 20);
   const int64_t free_before = device->free_bytes();
   const auto stream = [](uintptr_t i) { return reinterpret_cast<Stream>(0x1000 + i * 16); };
-  const auto first = streams.get(stream(0)).value_or_throw();
-  EXPECT_EQ(streams.get(stream(0)).value_or_throw(), first);
-  EXPECT_NE(streams.get(stream(1)).value_or_throw()->workspace, first->workspace);
-  for (uintptr_t i = 0; i < 3 * StreamMemory::kMaxStreams; ++i) streams.get(stream(i)).value_or_throw();
+  const auto set_of = [&](Stream s) { return streams.get(s, nullptr).value_or_throw().set; };
+  StreamSet* const first = set_of(stream(0));
+  EXPECT_EQ(set_of(stream(0)), first);
+  EXPECT_NE(set_of(stream(1))->workspace, first->workspace);
+  EXPECT_FALSE(first->several_threads);
+  for (uintptr_t i = 0; i < 3 * StreamMemory::kMaxStreams; ++i) set_of(stream(i));
   EXPECT_GE(device->free_bytes(),
             free_before - static_cast<int64_t>(StreamMemory::kMaxStreams + 1) * ((1 << 20) + (1 << 16)));
+  EXPECT_EQ(set_of(stream(0)), first) << "nothing is taken away";
+  // Those that are too many follow each other.
+  StreamSet* const shared = set_of(stream(20));
+  EXPECT_EQ(set_of(stream(21)), shared);
+  EXPECT_TRUE(shared->several_threads);
+  EXPECT_NE(shared->last_use, nullptr);
+  // A released one makes room.
+  streams.release(stream(0));
+  EXPECT_EQ(set_of(stream(20)), first);
 
   // cudaStreamPerThread is another stream in each thread.
   const Stream per_thread = reinterpret_cast<Stream>(0x2);
-  const auto mine = streams.get(per_thread).value_or_throw();
-  std::shared_ptr<StreamSet> other;
-  std::thread([&] { other = streams.get(per_thread).value_or_throw(); }).join();
+  streams.release(stream(1));
+  streams.release(stream(2));
+  StreamSet* const mine = set_of(per_thread);
+  StreamSet* other = nullptr;
+  std::thread([&] { other = set_of(per_thread); }).join();
   EXPECT_NE(mine, other);
 }
 

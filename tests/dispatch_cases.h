@@ -33,13 +33,16 @@ struct ApiCase {
   Inputs inputs = Inputs::random;
   float c_fill = kNan;  // C before the call where beta is 0; random otherwise
   int offset_a = 0, offset_b = 0, offset_c = 0;
-  bool conjugate = false;  // asks for C where the problem has T
-  int guard = 64;          // floats before and after C that must stay; 0: the buffer ends at C's last element
+  bool conjugate = false;       // asks for C where the problem has T
+  int guard = 64;               // floats before and after C that must stay; 0: the buffer ends at C's last element
+  bool device_scalars = false;  // alpha and beta lie on the device
+  bool arrays = false;          // the matrices are named by arrays of pointers
 };
 
 inline std::ostream& operator<<(std::ostream& out, const ApiCase& c) {
   return out << c.problem << " alpha " << c.alpha << " beta " << c.beta << " inputs " << static_cast<int>(c.inputs)
-             << " offsets " << c.offset_a << "," << c.offset_b << "," << c.offset_c << (c.conjugate ? " conjugate" : "");
+             << " offsets " << c.offset_a << "," << c.offset_b << "," << c.offset_c << (c.conjugate ? " conjugate" : "")
+             << (c.device_scalars ? " device scalars" : "") << (c.arrays ? " pointer arrays" : "");
 }
 
 inline gemm_op_t c_op(Op op, bool conjugate) { return op == Op::N ? GEMM_OP_N : conjugate ? GEMM_OP_C : GEMM_OP_T; }
@@ -49,7 +52,44 @@ inline gemm_problem_t c_problem(const Problem& p) {
           p.stride_a,          p.stride_b,          p.stride_c};
 }
 
+// Pointers to the matrices of a batch as an array in device memory.
+template <class Float>
+Buffer pointer_array(Device& device, Float* first, int64_t stride, int64_t batch) {
+  std::vector<Float*> pointers;
+  for (int64_t i = 0; i < batch; ++i) pointers.push_back(first + i * stride);
+  const Buffer array = device.allocate(pointers.size() * sizeof(Float*)).value_or_throw();
+  device.copy_to_device(array.as(), pointers.data(), array.bytes());
+  return array;
+}
+
+// The calls that find scalars or matrices in device memory. Waits for the product, since that memory is its own.
+inline gemm_status_t call_indirectly(gemm_context_t* context, const ApiCase& c, const float* a, const float* b, float* out) {
+  Device& device = context->context.device();
+  const Problem& p = c.problem;
+  gemm_problem_t problem = c_problem(p);
+  problem.op_a = c_op(p.op_a, c.conjugate), problem.op_b = c_op(p.op_b, c.conjugate);
+  const float host_scalars[] = {c.alpha, c.beta};
+  const Buffer device_scalars = device.allocate(sizeof host_scalars).value_or_throw();
+  device.copy_to_device(device_scalars.as(), host_scalars, sizeof host_scalars);
+  const float* scalars = c.device_scalars ? device_scalars.as<float>() : host_scalars;
+  const gemm_scalars_t place = c.device_scalars ? GEMM_SCALARS_DEVICE : GEMM_SCALARS_HOST;
+  gemm_status_t status = GEMM_SUCCESS;
+  Buffer array_a, array_b, array_c;
+  if (c.arrays) {
+    if (a) array_a = pointer_array(device, a, p.stride_a, p.batch);
+    if (b) array_b = pointer_array(device, b, p.stride_b, p.batch);
+    array_c = pointer_array(device, out, p.stride_c, p.batch);
+    status = gemm_sgemm_batched_ex(context, nullptr, &problem, place, scalars, array_a.as<const float*>(),
+                                   array_b.as<const float*>(), scalars + 1, array_c.as<float*>());
+  } else {
+    status = gemm_sgemm_ex(context, nullptr, &problem, place, scalars, a, b, scalars + 1, out);
+  }
+  device.synchronize(nullptr);
+  return status;
+}
+
 inline gemm_status_t call(gemm_context_t* context, const ApiCase& c, const float* a, const float* b, float* out) {
+  if (c.device_scalars || c.arrays) return call_indirectly(context, c, a, b, out);
   const Problem& p = c.problem;
   const gemm_op_t op_a = c_op(p.op_a, c.conjugate), op_b = c_op(p.op_b, c.conjugate);
   if (p.batch == 1)
@@ -199,6 +239,37 @@ inline std::vector<ApiCase> alignment_cases() {
   // One A for all, as inference does.
   cases.push_back({with_strides(packed_problem(8, 8, 8, Op::N, Op::N, 3), 0, 64, 64)});
   return cases;
+}
+
+// Each case with alpha and beta on the device, with pointer arrays, and with both, as far as it is small; on the device
+// alpha cannot excuse matrices that are null.
+inline std::vector<ApiCase> found_on_the_device(const std::vector<ApiCase>& cases) {
+  constexpr int64_t kMostSteps = 250'000;
+  std::vector<ApiCase> all;
+  for (const ApiCase& c : cases)
+    for (const auto& [device_scalars, arrays] : {std::pair{true, false}, {false, true}, {true, true}}) {
+      ApiCase found = c;
+      found.device_scalars = device_scalars;
+      found.arrays = arrays;
+      const Problem& p = c.problem;
+      if (p.m * p.n * p.batch * std::max<int64_t>(p.k, 1) > kMostSteps) continue;
+      if (device_scalars && c.inputs == Inputs::null && p.k > 0) continue;
+      all.push_back(found);
+    }
+  return all;
+}
+
+// What every kernel with pointers on the device must get right, small enough for every family.
+inline std::vector<ApiCase> indirect_kernel_cases(int64_t m, int64_t n, int64_t k, Op op_a, Op op_b) {
+  Problem p = packed_problem(m, n, k, op_a, op_b, 3);
+  const auto rounded = [](int64_t rows) { return (rows + 3) / 4 * 4; };
+  p.lda = rounded(p.rows_a()), p.ldb = rounded(p.rows_b()), p.ldc = rounded(m);
+  p.stride_a = p.lda * p.columns_a(), p.stride_b = p.ldb * p.columns_b(), p.stride_c = p.ldc * n;
+  std::vector<ApiCase> cases = {{p, 0.5f, 2}, {p, 1, 0}, {p, 0, 2, Inputs::nan}, {p, 0, 0, Inputs::nan}};
+  // Matrices at odd distances: their addresses do not allow what their leading dimensions do.
+  cases.push_back({with_strides(p, p.stride_a + 1, p.stride_b + 2, p.stride_c + 3), 0.5f, 2});
+  cases.push_back({p, 1, 1, Inputs::random, kNan, 0, 1, 0});
+  return found_on_the_device(cases);
 }
 
 inline std::vector<ApiCase> bounds_cases() {

@@ -25,6 +25,11 @@ class DispatchSuite : public testing::Test {
     for (const ApiCase& c : cases) EXPECT_EQ(check_case(context_, c), "") << c;
   }
   Device& device() { return context_->context.device(); }
+  gemm_statistics_t counted() {
+    gemm_statistics_t statistics{};
+    EXPECT_EQ(gemm_get_statistics(context_, &statistics), GEMM_SUCCESS);
+    return statistics;
+  }
 
   gemm_context_t* context_ = nullptr;
 };
@@ -36,6 +41,44 @@ TEST_F(DispatchSuite, SmallAndOddSizes) { check_all(small_and_odd_cases()); }
 TEST_F(DispatchSuite, Alignment) { check_all(alignment_cases()); }
 TEST_F(DispatchSuite, Bounds) { check_all(bounds_cases()); }
 TEST_F(DispatchSuite, OneContextManyLayouts) { check_all(key_cases()); }
+
+TEST_F(DispatchSuite, ScalarsAndPointersOnTheDevice) {
+  check_all(found_on_the_device(beta_zero_cases()));
+  check_all(found_on_the_device(alpha_zero_cases()));
+  check_all(found_on_the_device(k_zero_cases()));
+  check_all(found_on_the_device(alignment_cases()));
+  check_all(found_on_the_device(bounds_cases()));
+}
+
+// The kernels of every family and load path that take pointers on the device.
+TEST_F(DispatchSuite, EveryFamilyFindsScalarsAndPointersOnTheDevice) {
+  for (const KernelConfig& config : emulated_indirect_configs())
+    for (const Op op_a : {Op::N, Op::T})
+      for (const Op op_b : {Op::N, Op::T}) {
+        const int64_t m = config.family == Family::batch ? 12 : 36, n = config.family == Family::batch ? 16 : 8;
+        force(context_, {config, 1, Reduction::ticket}, {packed_problem(m, n, 21, op_a, op_b, 3)});
+        for (const ApiCase& c : indirect_kernel_cases(m, n, 21, op_a, op_b)) {
+          EXPECT_EQ(check_case(context_, c), "") << config_id(config) << " " << c;
+          EXPECT_NE(explanation(context_, c.problem).find(config_id(config)), std::string::npos);
+        }
+      }
+}
+
+TEST_F(DispatchSuite, SplitProductsFindScalarsAndPointersOnTheDevice) {
+  const Problem p = packed_problem(36, 33, 100, Op::T, Op::N, 2);
+  for (const Reduction reduction : {Reduction::ticket, Reduction::kernel}) {
+    force(context_, {default_configs().back(), 4, reduction}, {p});
+    check_all(found_on_the_device({{p, 0.5f, 2},
+                                   {p, 1, 0},
+                                   {p, 0, 2, Inputs::nan},
+                                   {p, 0, 0, Inputs::nan},
+                                   {p, 1, 1, Inputs::random, kNan, 1, 1, 1}}));
+    const gemm_statistics_t statistics = counted();
+    EXPECT_EQ(statistics.exact, 2u * 13);
+    EXPECT_EQ(statistics.scaled, 2u * 2) << "alpha 0 on the host, with pointer arrays";
+    gemm_reset_statistics(context_);
+  }
+}
 
 TEST_F(DispatchSuite, NanDoesNotLeakThroughTheKTail) {
   for (const int64_t k : {31, 33, 47, 63, 65, 97, 127, 129}) EXPECT_EQ(check_nan_leak(context_, k), "") << k;

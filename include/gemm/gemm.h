@@ -5,24 +5,48 @@
  *
  * Layout. Matrices are column-major as in BLAS: element (row, column) of X lies at x[row + column * ldx]. For row-major
  * matrices swap A with B and m with n (gemm.hpp does it). All sizes, leading dimensions and strides count elements of 4
- * bytes. Matrices are device pointers that are multiples of 4 bytes; alpha and beta are host pointers, read before the call
- * returns. The caller owns all matrices and must keep them until the stream has done the work; C must not overlap A or B.
+ * bytes. Matrices are device pointers that are multiples of 4 bytes. alpha and beta are host pointers, read before the call
+ * returns, unless a function says otherwise. The caller owns all matrices and must keep them until the stream has done the
+ * work; C must not overlap A or B.
  *
- * Arithmetic is FP32 throughout, without TF32. The same call with the same table, workspace size and GPU gives the same
- * bits.
+ * Arithmetic is FP32 throughout, without TF32. The same call with the same table, policy, workspace size and GPU gives the
+ * same bits; GEMM_POLICY_REPRODUCIBLE promises more.
  *
- * Streams. Products are enqueued on the caller's stream and return before they are done. NULL is the legacy default stream.
- * The first call for a new kind of problem compiles its kernel (about a second; later processes take it from the disk cache)
- * and the first on a stream that splits k or uses cuBLAS allocates workspace; call gemm_prepare before a time-critical
- * section or before capturing a CUDA graph. A graph that holds a product with split k uses the workspace of the stream it
- * was captured on.
+ * Streams. Products are enqueued on the caller's stream and return before they are done; no call waits for the GPU unless it
+ * says so. NULL is the legacy default stream. The first call for a new kind of problem compiles its kernel (about a second;
+ * later processes take it from the disk cache), and the first on a stream that splits k or uses cuBLAS allocates workspace;
+ * call gemm_prepare before a time-critical section. A stream keeps its workspace until the context is destroyed: before
+ * destroying a stream that had products, wait for it and call gemm_release_stream. Streams beyond the first 16 share one
+ * workspace, so that their products that need it follow each other on the GPU.
+ *
+ * CUDA graphs. Every product may be captured, the first of its kind too, in every capture mode; nothing is enqueued on the
+ * captured stream but the product. What a captured product needs of workspace belongs to its graph until the graph, its
+ * copies and its executables are destroyed, so a graph may be replayed on any stream, beside any other work. Executables of
+ * the same graph share it: replay them one after the other. Destroy graphs before the context. Once living graphs hold 16
+ * times the workspace size, products of further ones do without, that is, k is not split in them.
  *
  * Threads. Every function may be called from any thread at any time, also with the same context, except that a context may
- * not be destroyed while another thread uses it.
+ * not be destroyed while another thread uses it. Threads that share a context but no stream do not wait for each other once
+ * their shapes are known. Products of several threads on one stream run in the order in which they were enqueued.
+ *
+ * GPUs. A context belongs to one GPU, whatever the calling thread's current device is, which no call changes. A process may
+ * have any number of contexts, also several for one GPU.
+ *
+ * Lifetime. Destroy a context after the work that was enqueued through it (gemm_destroy waits for it), after the graphs that
+ * hold its products, and before cudaDeviceReset. Contexts that live at the end of the process need not be destroyed.
+ *
+ * Environment, read once when a context is created:
+ *   GEMM_TABLE    the table to load, see gemm_create
+ *   GEMM_LOG      off, warn (the default), info (also which kernel serves each new shape, and why) or debug (also memory,
+ *                 tables and policies), to stderr
+ *   GEMM_RECORD   a CSV file that collects the shapes that the table does not have, each once, for gemm-tune --shapes. It is
+ *                 created with the header m,n,k,transa,transb,batch,lda,ldb,ldc or appended to, line by line, also by
+ *                 several processes at once, up to 10,000 lines. A shape is written when it is first seen.
  *
  * Errors. Every function returns a status and leaves the caller's memory untouched where it is not GEMM_SUCCESS, except
- * GEMM_LAUNCH_FAILED; gemm_last_error has the story. No function throws, aborts or prints, except for warnings on stderr,
- * each once: a table that cannot be used as it is, no memory for workspace, no kernel that can be compiled.
+ * GEMM_LAUNCH_FAILED; gemm_last_error has the story. No function throws, aborts or prints, except to stderr as GEMM_LOG
+ * says: warnings, each once, are a table that cannot be used as it is, no memory for workspace, no kernel that can be
+ * compiled, a record that cannot be written.
  *
  * This header is C99 and needs no CUDA header.
  */
@@ -56,6 +80,38 @@ typedef enum gemm_status {
 
 /* op(X): X, its transpose, or its conjugate transpose, which for real data is the transpose. */
 typedef enum gemm_op { GEMM_OP_N = 0, GEMM_OP_T = 1, GEMM_OP_C = 2 } gemm_op_t;
+
+/* Where alpha and beta of a call lie. On the device they are read by the kernels, when the stream gets there: they must stay
+ * until then, and the rules hold all the same: where alpha is 0, A and B are not read, where beta is 0, C is not read. */
+typedef enum gemm_scalars { GEMM_SCALARS_HOST = 0, GEMM_SCALARS_DEVICE = 1 } gemm_scalars_t;
+
+/* Who may serve a product.
+ *   AUTO          the table's choice, our kernels or cuBLAS, whichever is expected to be faster
+ *   TUNED_ONLY    our kernels only; NOT_SUPPORTED where none can run
+ *   CUBLAS_ONLY   cuBLAS only, scaling of C included; NOT_SUPPORTED where it is missing
+ *   REPRODUCIBLE  our kernels, one for each class of m, n, k and of single or batched products, with a fixed split of k and
+ * a fixed order of every sum. Results have the same bits whatever the table, the addresses, leading dimensions and strides,
+ * the place of alpha and beta, the way a batch is given, the stream, the workspace size and the GPU. NOT_SUPPORTED where the
+ * workspace is smaller than the split needs: at most 2 MiB. Slower than AUTO. */
+typedef enum gemm_policy {
+  GEMM_POLICY_AUTO = 0,
+  GEMM_POLICY_TUNED_ONLY = 1,
+  GEMM_POLICY_CUBLAS_ONLY = 2,
+  GEMM_POLICY_REPRODUCIBLE = 3
+} gemm_policy_t;
+
+/* Calls that enqueued a product, by what served them (gemm_explain tells the rules), since the context was created or
+ * gemm_reset_statistics. Empty products and calls that failed are not counted. */
+typedef struct gemm_statistics {
+  uint64_t exact;        /* a kernel of ours, by the table's point of the same problem */
+  uint64_t predicted;    /* by the cost model */
+  uint64_t nearest;      /* by the nearest point */
+  uint64_t fallback;     /* a built-in default kernel */
+  uint64_t reproducible; /* the fixed kernel of GEMM_POLICY_REPRODUCIBLE */
+  uint64_t cublas;       /* cuBLAS, whichever rule named it */
+  uint64_t scaled;       /* C = beta * C only, because k is 0, or alpha on the host is */
+  uint64_t new_plans;    /* of all these calls, those for which something had to be chosen first */
+} gemm_statistics_t;
 
 /* One GPU with its table, compiled kernels and workspace. */
 typedef struct gemm_context gemm_context_t;
@@ -115,13 +171,55 @@ GEMM_API gemm_status_t gemm_sgemm_strided_batched(gemm_context_t* context, gemm_
                                                   int64_t stride_c, int64_t batch);
 
 /*
+ * The same for `batch` products whose matrices lie anywhere: a, b and c are arrays in device memory of `batch` device
+ * pointers each, read by the kernels when the stream gets there; the caller keeps them until then. They are multiples of 8
+ * bytes as addresses. Where alpha is 0 or k is 0, a and b may be NULL. Pointers in a and b may repeat; the matrices of C
+ * must not overlap. Errors as gemm_sgemm.
+ */
+GEMM_API gemm_status_t gemm_sgemm_batched(gemm_context_t* context, gemm_stream_t stream, gemm_op_t op_a, gemm_op_t op_b,
+                                          int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
+                                          int64_t lda, const float* const* b, int64_t ldb, const float* beta,
+                                          float* const* c, int64_t ldc, int64_t batch);
+
+/*
+ * gemm_sgemm_strided_batched, with problem->batch products, for alpha and beta on the host or the device. With
+ * GEMM_SCALARS_DEVICE, A and B must not be NULL unless k is 0, and alpha and beta are device pointers that are multiples of
+ * 4 bytes. Errors as gemm_sgemm.
+ */
+GEMM_API gemm_status_t gemm_sgemm_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                                     gemm_scalars_t scalars, const float* alpha, const float* a, const float* b,
+                                     const float* beta, float* c);
+
+/* gemm_sgemm_batched in the same way; the strides of `problem` are not looked at. Errors as gemm_sgemm. */
+GEMM_API gemm_status_t gemm_sgemm_batched_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                                             gemm_scalars_t scalars, const float* alpha, const float* const* a,
+                                             const float* const* b, const float* beta, float* const* c);
+
+/*
  * Workspace on the GPU for products that split k or are served by cuBLAS. By default each stream that needs it gets 64 MiB
  * of its own on first need. With `workspace` NULL, `bytes` replaces that size; 0 means that k is never split, and that
  * cuBLAS takes its own. Otherwise `workspace` is the caller's device memory of `bytes` bytes, a multiple of 16 as an
- * address; it serves all streams, so only one stream at a time may use the context, and the caller must keep the memory
- * until the context is destroyed or gets another workspace. Waits for the GPU. INVALID_ARGUMENT.
+ * address; it serves all streams and graphs, so only one stream at a time may run products of the context, replays of
+ * graphs included, and the caller must keep the memory until the context is destroyed or gets another workspace. Waits for
+ * the GPU, so not while a stream is being captured. INVALID_ARGUMENT.
  */
 GEMM_API gemm_status_t gemm_set_workspace(gemm_context_t* context, void* workspace, size_t bytes);
+
+/* Says that the caller is about to destroy `stream`, all of whose work is done: its workspace serves the next new stream. A
+ * stream that is not known is fine. INVALID_ARGUMENT. */
+GEMM_API gemm_status_t gemm_release_stream(gemm_context_t* context, gemm_stream_t stream);
+
+/* Sets who serves the products from now on, by calls of all threads; AUTO at first. INVALID_ARGUMENT. */
+GEMM_API gemm_status_t gemm_set_policy(gemm_context_t* context, gemm_policy_t policy);
+
+/* The policy set above. INVALID_ARGUMENT. */
+GEMM_API gemm_status_t gemm_get_policy(gemm_context_t* context, gemm_policy_t* policy);
+
+/* Counts over all threads. A call that runs meanwhile in another thread may be missing. INVALID_ARGUMENT. */
+GEMM_API gemm_status_t gemm_get_statistics(gemm_context_t* context, gemm_statistics_t* statistics);
+
+/* Sets all counts to 0. INVALID_ARGUMENT. */
+GEMM_API gemm_status_t gemm_reset_statistics(gemm_context_t* context);
 
 /* The size set above. INVALID_ARGUMENT. */
 GEMM_API gemm_status_t gemm_get_workspace_size(gemm_context_t* context, size_t* bytes);
@@ -136,18 +234,25 @@ GEMM_API gemm_status_t gemm_workspace_size(gemm_context_t* context, const gemm_p
 /*
  * Does everything that the first product of this kind on `stream` would do except the product: chooses, compiles, allocates
  * workspace. Of a, b and c only the alignment counts: give the pointers of later calls, or NULL for 16-byte aligned ones.
- * Errors as gemm_sgemm.
+ * Captures take workspace of their own, so for them it only compiles. Errors as gemm_sgemm.
  */
 GEMM_API gemm_status_t gemm_prepare(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
                                     const float* a, const float* b, const float* c);
+
+/* The same for gemm_sgemm_ex, or where `pointer_arrays` is not 0 for gemm_sgemm_batched_ex: then a, b and c are not looked
+ * at. */
+GEMM_API gemm_status_t gemm_prepare_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                                       gemm_scalars_t scalars, int pointer_arrays, const float* a, const float* b,
+                                       const float* c);
 
 /*
  * Says in a few lines how the problem is served and why: rule, kernel, split_k, expected time in microseconds, what else was
  * considered. Rules, in the order in which they are tried: exact (the table has the problem), predicted (the cost model
  * finds this kernel of the table fastest), nearest (the table's nearest point, with the distance), default (a built-in
- * kernel), cublas. Where cuBLAS won at a very near point, that point comes before predicted. It decides as a call would, so
- * it may compile. Writes at most `size` bytes to `text`, the final 0 included; *length, where not NULL, becomes the length
- * of the whole text without the 0. `text` may be NULL where size is 0. Pointers as in gemm_prepare, errors as gemm_sgemm.
+ * kernel), cublas; or reproducible, under that policy. Where cuBLAS won at a very near point, that point comes before
+ * predicted. It decides as a call would, so it may compile. Writes at most `size` bytes to `text`, the final 0 included;
+ * *length, where not NULL, becomes the length of the whole text without the 0. `text` may be NULL where size is 0. Pointers
+ * as in gemm_prepare, errors as gemm_sgemm.
  */
 GEMM_API gemm_status_t gemm_explain(gemm_context_t* context, const gemm_problem_t* problem, const float* a, const float* b,
                                     const float* c, char* text, size_t size, size_t* length);

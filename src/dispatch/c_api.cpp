@@ -39,37 +39,69 @@ gemm_status_t guarded(const Body& body) {
 
 Status null_argument(const char* name) { return {GEMM_INVALID_ARGUMENT, std::string(name) + " must not be NULL"}; }
 
-Status op_of(gemm_op_t value, Op& op) {
-  switch (static_cast<int>(value)) {
-    case GEMM_OP_N: op = Op::N; return {};
-    case GEMM_OP_T:
-    case GEMM_OP_C: op = Op::T; return {};
-    default: return {GEMM_INVALID_ARGUMENT, "op is " + std::to_string(value) + " but must be GEMM_OP_N, _T or _C"};
-  }
+bool is_op(gemm_op_t value) { return static_cast<unsigned>(value) <= GEMM_OP_C; }
+
+Op op_of(gemm_op_t value) { return value == GEMM_OP_N ? Op::N : Op::T; }
+
+Status wrong_ops(gemm_op_t op_a, gemm_op_t op_b) {
+  const auto wrong = static_cast<int>(is_op(op_a) ? op_b : op_a);
+  return {GEMM_INVALID_ARGUMENT, "op is " + std::to_string(wrong) + " but must be GEMM_OP_N, _T or _C"};
 }
 
 Status problem_of(const gemm_problem_t& given, Problem& problem) {
-  for (const Status& status : {op_of(given.op_a, problem.op_a), op_of(given.op_b, problem.op_b)})
-    if (!status.ok()) return status;
-  problem.m = given.m, problem.n = given.n, problem.k = given.k;
-  problem.lda = given.lda, problem.ldb = given.ldb, problem.ldc = given.ldc;
-  problem.batch = given.batch;
-  problem.stride_a = given.stride_a, problem.stride_b = given.stride_b, problem.stride_c = given.stride_c;
+  if (!is_op(given.op_a) || !is_op(given.op_b)) return wrong_ops(given.op_a, given.op_b);
+  problem = {given.m, given.n, given.k, op_of(given.op_a), op_of(given.op_b), given.lda, given.ldb, given.ldc, given.batch,
+             0,       0,       0};
+  // Strides of a single matrix mean nothing: as 0, all of them are one problem to those who remember it.
+  if (given.batch != 1)
+    problem.stride_a = given.stride_a, problem.stride_b = given.stride_b, problem.stride_c = given.stride_c;
   return {};
 }
 
 // Operands of which only the alignment counts; nobody writes through c.
-Operands only_aligned(const float* a, const float* b, const float* c) { return {a, b, const_cast<float*>(c), 1, 0}; }
+Operands only_aligned(const float* a, const float* b, const float* c) { return {a, b, const_cast<float*>(c), 1, 0, {}}; }
 
-Status multiply(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t& given, const float* alpha,
-                const float* a, const float* b, const float* beta, float* c) {
+Status check_scalars(gemm_scalars_t scalars) {
+  if (scalars == GEMM_SCALARS_HOST || scalars == GEMM_SCALARS_DEVICE) return {};
+  return {GEMM_INVALID_ARGUMENT, "scalars is " + std::to_string(static_cast<int>(scalars)) +
+                                     " but must be GEMM_SCALARS_HOST or GEMM_SCALARS_DEVICE"};
+}
+
+// The product of operands that name the matrices; alpha and beta are added here.
+Status multiply(gemm_context_t* context, gemm_stream_t stream, const Problem& problem, gemm_scalars_t scalars,
+                const float* alpha, const float* beta, Operands& operands) {
   if (!context) return null_argument("context");
   if (!alpha) return null_argument("alpha");
   if (!beta) return null_argument("beta");
+  if (scalars == GEMM_SCALARS_HOST) {
+    operands.alpha = *alpha, operands.beta = *beta;
+  } else {
+    if (Status status = check_scalars(scalars); !status.ok()) return status;
+    operands.indirect.scalars = true;
+    operands.indirect.alpha = alpha, operands.indirect.beta = beta;
+  }
+  return context->context.sgemm(problem, operands, stream);
+}
+
+Status multiply_arrays(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t& given, gemm_scalars_t scalars,
+                       const float* alpha, const float* const* a, const float* const* b, const float* beta,
+                       float* const* c) {
   Problem problem;
-  Status status = problem_of(given, problem);
-  if (!status.ok()) return status;
-  return context->context.sgemm(problem, {a, b, c, *alpha, *beta}, stream);
+  if (Status status = problem_of(given, problem); !status.ok()) return status;
+  problem.stride_a = problem.stride_b = problem.stride_c = 0;
+  Operands operands;
+  operands.indirect.arrays = true;
+  operands.indirect.a = a, operands.indirect.b = b, operands.indirect.c = c;
+  return multiply(context, stream, problem, scalars, alpha, beta, operands);
+}
+
+Status prepare(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* given, const Operands& operands) {
+  if (!context) return null_argument("context");
+  if (!given) return null_argument("problem");
+  Problem problem;
+  if (Status status = problem_of(*given, problem); !status.ok()) return status;
+  if (operands.indirect.arrays) problem.stride_a = problem.stride_b = problem.stride_c = 0;
+  return context->context.prepare(problem, operands, stream);
 }
 
 }  // namespace
@@ -113,9 +145,11 @@ gemm_status_t gemm_load_table(gemm_context_t* context, const char* path) {
 gemm_status_t gemm_sgemm(gemm_context_t* context, gemm_stream_t stream, gemm_op_t op_a, gemm_op_t op_b, int64_t m, int64_t n,
                          int64_t k, const float* alpha, const float* a, int64_t lda, const float* b, int64_t ldb,
                          const float* beta, float* c, int64_t ldc) {
-  return guarded([&] {
-    const gemm_problem_t problem{op_a, op_b, m, n, k, lda, ldb, ldc, 1, 0, 0, 0};
-    return gemm::multiply(context, stream, problem, alpha, a, b, beta, c);
+  return guarded([&]() -> Status {
+    if (!gemm::is_op(op_a) || !gemm::is_op(op_b)) return gemm::wrong_ops(op_a, op_b);
+    const gemm::Problem problem{m, n, k, gemm::op_of(op_a), gemm::op_of(op_b), lda, ldb, ldc, 1, 0, 0, 0};
+    gemm::Operands operands{a, b, c, 1, 0, {}};
+    return gemm::multiply(context, stream, problem, GEMM_SCALARS_HOST, alpha, beta, operands);
   });
 }
 
@@ -123,9 +157,43 @@ gemm_status_t gemm_sgemm_strided_batched(gemm_context_t* context, gemm_stream_t 
                                          int64_t m, int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda,
                                          int64_t stride_a, const float* b, int64_t ldb, int64_t stride_b, const float* beta,
                                          float* c, int64_t ldc, int64_t stride_c, int64_t batch) {
+  return guarded([&]() -> Status {
+    gemm::Problem problem;
+    const gemm_problem_t given{op_a, op_b, m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c};
+    if (Status status = gemm::problem_of(given, problem); !status.ok()) return status;
+    gemm::Operands operands{a, b, c, 1, 0, {}};
+    return gemm::multiply(context, stream, problem, GEMM_SCALARS_HOST, alpha, beta, operands);
+  });
+}
+
+gemm_status_t gemm_sgemm_batched(gemm_context_t* context, gemm_stream_t stream, gemm_op_t op_a, gemm_op_t op_b, int64_t m,
+                                 int64_t n, int64_t k, const float* alpha, const float* const* a, int64_t lda,
+                                 const float* const* b, int64_t ldb, const float* beta, float* const* c, int64_t ldc,
+                                 int64_t batch) {
   return guarded([&] {
-    const gemm_problem_t problem{op_a, op_b, m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c};
-    return gemm::multiply(context, stream, problem, alpha, a, b, beta, c);
+    const gemm_problem_t problem{op_a, op_b, m, n, k, lda, ldb, ldc, batch, 0, 0, 0};
+    return gemm::multiply_arrays(context, stream, problem, GEMM_SCALARS_HOST, alpha, a, b, beta, c);
+  });
+}
+
+gemm_status_t gemm_sgemm_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                            gemm_scalars_t scalars, const float* alpha, const float* a, const float* b, const float* beta,
+                            float* c) {
+  return guarded([&]() -> Status {
+    if (!problem) return null_argument("problem");
+    gemm::Problem p;
+    if (Status status = gemm::problem_of(*problem, p); !status.ok()) return status;
+    gemm::Operands operands{a, b, c, 1, 0, {}};
+    return gemm::multiply(context, stream, p, scalars, alpha, beta, operands);
+  });
+}
+
+gemm_status_t gemm_sgemm_batched_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                                    gemm_scalars_t scalars, const float* alpha, const float* const* a, const float* const* b,
+                                    const float* beta, float* const* c) {
+  return guarded([&]() -> Status {
+    if (!problem) return null_argument("problem");
+    return gemm::multiply_arrays(context, stream, *problem, scalars, alpha, a, b, beta, c);
   });
 }
 
@@ -133,6 +201,50 @@ gemm_status_t gemm_set_workspace(gemm_context_t* context, void* workspace, size_
   return guarded([&]() -> Status {
     if (!context) return null_argument("context");
     return context->context.set_workspace(workspace, static_cast<int64_t>(bytes));
+  });
+}
+
+gemm_status_t gemm_release_stream(gemm_context_t* context, gemm_stream_t stream) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    return context->context.release_stream(stream);
+  });
+}
+
+gemm_status_t gemm_set_policy(gemm_context_t* context, gemm_policy_t policy) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    const int value = static_cast<int>(policy);
+    if (value < GEMM_POLICY_AUTO || value > GEMM_POLICY_REPRODUCIBLE)
+      return {GEMM_INVALID_ARGUMENT, "policy is " + std::to_string(value) + " but must be one of gemm_policy_t"};
+    context->context.set_policy(policy);
+    return {};
+  });
+}
+
+gemm_status_t gemm_get_policy(gemm_context_t* context, gemm_policy_t* policy) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    if (!policy) return null_argument("policy");
+    *policy = context->context.policy();
+    return {};
+  });
+}
+
+gemm_status_t gemm_get_statistics(gemm_context_t* context, gemm_statistics_t* statistics) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    if (!statistics) return null_argument("statistics");
+    *statistics = context->context.statistics();
+    return {};
+  });
+}
+
+gemm_status_t gemm_reset_statistics(gemm_context_t* context) {
+  return guarded([&]() -> Status {
+    if (!context) return null_argument("context");
+    context->context.reset_statistics();
+    return {};
   });
 }
 
@@ -161,12 +273,17 @@ gemm_status_t gemm_workspace_size(gemm_context_t* context, const gemm_problem_t*
 
 gemm_status_t gemm_prepare(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem, const float* a,
                            const float* b, const float* c) {
+  return guarded([&] { return gemm::prepare(context, stream, problem, gemm::only_aligned(a, b, c)); });
+}
+
+gemm_status_t gemm_prepare_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
+                              gemm_scalars_t scalars, int pointer_arrays, const float* a, const float* b, const float* c) {
   return guarded([&]() -> Status {
-    if (!context) return null_argument("context");
-    if (!problem) return null_argument("problem");
-    gemm::Problem p;
-    if (Status status = gemm::problem_of(*problem, p); !status.ok()) return status;
-    return context->context.prepare(p, gemm::only_aligned(a, b, c), stream);
+    if (Status status = gemm::check_scalars(scalars); !status.ok()) return status;
+    gemm::Operands operands = pointer_arrays ? gemm::Operands{} : gemm::only_aligned(a, b, c);
+    operands.indirect.scalars = scalars == GEMM_SCALARS_DEVICE;
+    operands.indirect.arrays = pointer_arrays != 0;
+    return gemm::prepare(context, stream, problem, operands);
   });
 }
 

@@ -1,20 +1,15 @@
+// A context's setup: table, workspace, policy, statistics.
 #include "dispatch/context.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
 #include "dispatch/bundle.h"
 #include "dispatch/explain.h"
 #include "dispatch/table_search.h"
-#include "kernels/kernel_spec.h"
 
 namespace gemm {
 namespace {
-
-constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
-
-void warn_on_stderr(const std::string& text) { std::fprintf(stderr, "gemm: warning: %s\n", text.c_str()); }
 
 // All warnings about one table as one line.
 std::string joined(const std::vector<std::string>& warnings) {
@@ -25,21 +20,29 @@ std::string joined(const std::vector<std::string>& warnings) {
 
 Status invalid(const std::string& message) { return {GEMM_INVALID_ARGUMENT, message}; }
 
-Status check_pointer(const char* name, const void* pointer, bool may_be_null) {
-  if (!pointer && !may_be_null) return invalid(std::string(name) + " is a null pointer but would be accessed");
-  if (reinterpret_cast<uintptr_t>(pointer) % sizeof(float) != 0)
-    return invalid(std::string(name) + " is not a multiple of 4 bytes as an address");
-  return {};
+Log make_log(ContextOptions& options) {
+  std::string complaint;
+  const LogLevel level = options.log_level ? *options.log_level : log_level_from_environment(&complaint);
+  Log log(level, std::move(options.warn), std::move(options.inform));
+  if (!complaint.empty()) log.warn(complaint);
+  return log;
 }
 
-bool only_scales(const Problem& problem, const Operands& operands) { return problem.k == 0 || operands.alpha == 0; }
+const char* name_of(gemm_policy_t policy) {
+  switch (policy) {
+    case GEMM_POLICY_TUNED_ONLY: return "tuned only";
+    case GEMM_POLICY_CUBLAS_ONLY: return "cuBLAS only";
+    case GEMM_POLICY_REPRODUCIBLE: return "reproducible";
+    default: return "auto";
+  }
+}
 
 }  // namespace
 
 Context::Context(std::unique_ptr<Device> device, ContextOptions options)
-    : device_(std::move(device)), options_(std::move(options)), streams_(*device_) {
-  if (!options_.warn) options_.warn = warn_on_stderr;
-  if (options_.find_table) find_table();
+    : device_(std::move(device)), log_(make_log(options)), streams_(*device_), captures_(*device_) {
+  if (const char* path = std::getenv("GEMM_RECORD"); path && *path) record_.emplace(path);
+  if (options.find_table) find_table();
 }
 
 Context::~Context() {
@@ -53,7 +56,7 @@ Context::~Context() {
 void Context::find_table() {
   if (const char* path = std::getenv("GEMM_TABLE"); path && *path) {
     const Status loaded = load_table(path);
-    if (!loaded.ok()) options_.warn(loaded.message + "; default kernels are used (from GEMM_TABLE)");
+    if (!loaded.ok()) log_.warn(loaded.message + "; default kernels are used (from GEMM_TABLE)");
     return;
   }
   std::vector<std::string> warnings;
@@ -61,7 +64,7 @@ void Context::find_table() {
   if (found)
     adopt(std::move(found->table), found->path, std::move(warnings));
   else if (!warnings.empty())
-    options_.warn(joined(warnings) + "; default kernels are used");
+    log_.warn(joined(warnings) + "; default kernels are used");
 }
 
 Status Context::load_table(const std::string& path) {
@@ -78,20 +81,21 @@ void Context::adopt(Table table, const std::string& path, std::vector<std::strin
   std::string source = describe_source(table, path, device_->info());
   if (match(table, device_->info()) == TableMatch::borrowed)
     warnings.push_back("table " + source + "; tune this GPU with gemm-tune");
+  if (log_.wants(LogLevel::debug)) log_.debug("table " + source);
   {
-    const std::unique_lock<std::shared_mutex> lock(setup_);
+    const Change change(*this);
     plans_.clear();
     table_ = std::make_unique<const Table>(std::move(table));
     table_source_ = std::move(source);
   }
-  if (!warnings.empty()) options_.warn(joined(warnings));
+  if (!warnings.empty()) log_.warn(joined(warnings));
 }
 
 Status Context::set_workspace(void* workspace, int64_t bytes) {
   if (bytes < 0) return invalid("the workspace is too large");
   if (reinterpret_cast<uintptr_t>(workspace) % 16 != 0)
     return invalid("the workspace is not a multiple of 16 bytes as an address");
-  const std::unique_lock<std::shared_mutex> lock(setup_);
+  const Change change(*this);
   plans_.clear();
   streams_.set_workspace(workspace, bytes);
   return {};
@@ -107,7 +111,7 @@ Status Context::best_workspace(const Problem& problem, int64_t& bytes) {
   if (const std::string why = why_refused(problem); !why.empty()) return invalid(why);
   if (problem.empty() || problem.k == 0) return {};
   const std::shared_lock<std::shared_mutex> lock(setup_);
-  const Decision decision = choose(table_.get(), problem, device_->info(), std::numeric_limits<int64_t>::max());
+  const Decision decision = decide(problem, {}, std::numeric_limits<int64_t>::max());
   for (const Candidate& candidate : decision.candidates) {
     if (candidate.use_cublas && !cublas()) continue;
     if (!candidate.use_cublas) bytes = workspace_bytes(candidate.choice, problem, device_->info().sm_count);
@@ -116,194 +120,41 @@ Status Context::best_workspace(const Problem& problem, int64_t& bytes) {
   return {};
 }
 
-Status Context::sgemm(const Problem& problem, const Operands& operands, Stream stream) {
-  if (const std::string why = why_refused(problem); !why.empty()) return invalid(why);
-  if (problem.empty()) return {};
-  const bool scales = only_scales(problem, operands);
-  for (const Status& checked : {check_pointer("A", operands.a, scales), check_pointer("B", operands.b, scales),
-                                check_pointer("C", operands.c, false)})
-    if (!checked.ok()) return checked;
-  if (scales) return scale(problem, operands, stream);
-  return serve(problem, operands, stream, Action::launch);
+Status Context::release_stream(Stream stream) {
+  const Change change(*this);
+  streams_.release(stream);
+  return {};
 }
 
-Status Context::prepare(const Problem& problem, const Operands& operands, Stream stream) {
-  if (const std::string why = why_refused(problem); !why.empty()) return invalid(why);
-  if (problem.empty()) return {};
-  for (const Status& checked : {check_pointer("A", operands.a, true), check_pointer("B", operands.b, true)})
-    if (!checked.ok()) return checked;
-  const Result<std::shared_ptr<Kernel>> scale = scale_kernel();
-  if (!scale && !cublas()) return {GEMM_NOT_SUPPORTED, scale.error()};
-  if (problem.k == 0) return {};
-  return serve(problem, operands, stream, Action::only_prepare);
-}
-
-Status Context::explain(const Problem& problem, const Operands& operands, std::string& text) {
-  if (const std::string why = why_refused(problem); !why.empty()) return invalid(why);
-  if (problem.empty() || problem.k == 0) {
-    text = "problem    " + to_string(problem) + "\nrule       " +
-           (problem.empty() ? "empty: nothing is launched" : "k is 0: C = beta * C by the scale kernel") + "\n";
-    return {};
-  }
-  const std::shared_lock<std::shared_mutex> lock(setup_);
-  std::shared_ptr<const Plan> plan;
-  Status planned = plan_for(problem, operands, plan);
-  if (planned.ok()) text = gemm::explain(problem, plan->candidate, table_ ? table_source_ : "none", plan->others);
-  return planned;
-}
-
-Status Context::serve(const Problem& problem, const Operands& operands, Stream stream, Action action) {
-  std::string no_workspace;
+void Context::set_policy(gemm_policy_t policy) {
   {
-    const std::shared_lock<std::shared_mutex> lock(setup_);
-    Status served = serve_locked(problem, operands, stream, action, no_workspace);
-    if (no_workspace.empty()) return served;
+    const Change change(*this);
+    plans_.clear();
+    policy_ = policy;
   }
-  give_up_workspace(no_workspace);
-  const std::shared_lock<std::shared_mutex> lock(setup_);
-  return serve_locked(problem, operands, stream, action, no_workspace);
+  if (log_.wants(LogLevel::debug)) log_.debug(std::string("policy ") + name_of(policy));
 }
 
-Status Context::serve_locked(const Problem& problem, const Operands& operands, Stream stream, Action action,
-                             std::string& no_workspace) {
-  std::shared_ptr<const Plan> plan;
-  Status planned = plan_for(problem, operands, plan);
-  if (!planned.ok()) return planned;
-  std::shared_ptr<StreamSet> set;
-  if (plan->candidate.use_cublas && action == Action::only_prepare) cublas_workspace(stream);
-  if (plan->workspace_bytes > 0) {
-    Result<std::shared_ptr<StreamSet>> got = streams_.get(stream);
-    if (!got) {
-      no_workspace = got.error();
-      return {GEMM_OUT_OF_MEMORY, no_workspace};
-    }
-    set = std::move(*got);
-  }
-  return action == Action::launch ? launch(*plan, problem, operands, stream, set.get()) : Status{};
+gemm_statistics_t Context::statistics() {
+  const std::lock_guard<std::mutex> lock(statistics_mutex_);
+  const CallCounts counts = threads_.counts();
+  const auto since = [&](size_t kind) { return counts.of[kind] - counted_before_.of[kind]; };
+  const auto of = [&](Rule rule) { return since(static_cast<size_t>(rule)); };
+  gemm_statistics_t statistics{};
+  statistics.exact = of(Rule::exact);
+  statistics.predicted = of(Rule::predicted);
+  statistics.nearest = of(Rule::nearest);
+  statistics.fallback = of(Rule::fallback);
+  statistics.reproducible = of(Rule::reproducible);
+  statistics.cublas = of(Rule::cublas);
+  statistics.scaled = since(CallCounts::kScaled);
+  statistics.new_plans = since(CallCounts::kNewPlans);
+  return statistics;
 }
 
-void Context::give_up_workspace(const std::string& why) {
-  const std::unique_lock<std::shared_mutex> lock(setup_);
-  if (streams_.workspace_bytes() == 0) return;
-  plans_.clear();
-  streams_.set_workspace(nullptr, 0);
-  options_.warn("no workspace, so that k is not split any more: " + why);
-}
-
-Status Context::plan_for(const Problem& problem, const Operands& operands, std::shared_ptr<const Plan>& plan) {
-  const PlanKey key(problem, operands);
-  plan = plans_.find(key);
-  if (plan) return {};
-  std::shared_ptr<Plan> made;
-  Status status = make_plan(problem, operands, made);
-  if (status.ok()) plan = plans_.remember(key, std::move(made));
-  return status;
-}
-
-Status Context::make_plan(const Problem& problem, const Operands& operands, std::shared_ptr<Plan>& plan) {
-  Decision decision = choose(table_.get(), problem, device_->info(), streams_.workspace_bytes());
-  std::vector<std::string> failures;
-  for (const Candidate& candidate : decision.candidates) {
-    if (plan) {
-      plan->others.push_back(to_string(candidate));
-      continue;
-    }
-    Result<Plan> bound = bind(candidate, problem, operands);
-    if (bound) {
-      plan = std::make_shared<Plan>(std::move(*bound));
-      plan->others = decision.rejected;
-      plan->others.insert(plan->others.end(), failures.begin(), failures.end());
-    } else {
-      failures.push_back(to_string(candidate) + ": " + bound.error());
-    }
-  }
-  if (plan) {
-    if (plan->candidate.rule == Rule::cublas && !failures.empty())
-      std::call_once(said_no_kernels_,
-                     [&] { options_.warn("cuBLAS serves where no kernel can be built: " + failures.front()); });
-    return {};
-  }
-  std::string message = "nothing can serve " + to_string(problem) + " on " + device_->info().name;
-  for (const std::string& failure : failures) message += "; " + failure;
-  return {GEMM_NOT_SUPPORTED, message};
-}
-
-Result<Plan> Context::bind(const Candidate& candidate, const Problem& problem, const Operands& operands) {
-  Plan plan;
-  plan.candidate = candidate;
-  if (candidate.use_cublas) {
-    const Result<Cublas*> opened = cublas();
-    if (!opened) return Failure{opened.error()};
-    return plan;
-  }
-  Result<TilePlan> tile = build_plan(*device_, candidate.choice, problem, operands);
-  if (!tile) return Failure{tile.error()};
-  plan.tile = std::move(*tile);
-  plan.workspace_bytes = workspace_bytes(candidate.choice, problem, device_->info().sm_count);
-  return plan;
-}
-
-Status Context::launch(const Plan& plan, const Problem& problem, const Operands& operands, Stream stream, StreamSet* set) {
-  if (plan.candidate.use_cublas) return run_cublas(problem, operands, stream);
-  std::unique_lock<std::mutex> alone;
-  if (set) alone = std::unique_lock<std::mutex>(set->launching);
-  const Result<bool> launched = launch_plan(*device_, plan.tile, problem, operands, set ? set->workspace : nullptr,
-                                            set ? set->tickets.as<unsigned>() : nullptr, stream);
-  if (!launched) return {GEMM_LAUNCH_FAILED, launched.error()};
-  return {};
-}
-
-Status Context::scale(const Problem& problem, const Operands& operands, Stream stream) {
-  if (operands.beta == 1) return {};
-  const Result<std::shared_ptr<Kernel>> kernel = scale_kernel();
-  if (!kernel || problem.m > kMaxInt || problem.n > kMaxInt) return run_cublas(problem, operands, stream);
-  const Result<bool> launched = launch_scale(*device_, **kernel, problem, operands.c, operands.beta, stream);
-  if (!launched) return {GEMM_LAUNCH_FAILED, launched.error()};
-  return {};
-}
-
-Status Context::run_cublas(const Problem& problem, const Operands& operands, Stream stream) {
-  const Result<Cublas*> opened = cublas();
-  if (!opened) return {GEMM_NOT_SUPPORTED, "nothing can serve " + to_string(problem) + ": " + opened.error()};
-  const std::shared_ptr<StreamSet> set = cublas_workspace(stream);
-  std::unique_lock<std::mutex> alone;
-  Cublas::Workspace workspace;
-  if (set) {
-    alone = std::unique_lock<std::mutex>(set->launching);
-    workspace = {set->workspace, static_cast<size_t>(streams_.workspace_bytes())};
-  }
-  const Result<bool> enqueued = (*opened)->sgemm(problem, operands, stream, workspace);
-  if (!enqueued) return {GEMM_LAUNCH_FAILED, enqueued.error()};
-  return {};
-}
-
-// Null where there is no workspace, or no memory for it: then cuBLAS takes its own.
-std::shared_ptr<StreamSet> Context::cublas_workspace(Stream stream) {
-  if (streams_.workspace_bytes() == 0) return nullptr;
-  Result<std::shared_ptr<StreamSet>> got = streams_.get(stream);
-  return got ? std::move(*got) : nullptr;
-}
-
-Result<std::shared_ptr<Kernel>> Context::scale_kernel() {
-  const std::lock_guard<std::mutex> lock(first_need_);
-  if (scale_kernel_) return scale_kernel_;
-  Result<std::shared_ptr<Kernel>> built = device_->build(scale_spec());
-  if (built) scale_kernel_ = *built;
-  return built;
-}
-
-Result<Cublas*> Context::cublas() {
-  const std::lock_guard<std::mutex> lock(first_need_);
-  if (cublas_) return cublas_.get();
-  if (cublas_missing_.empty()) {
-    Result<std::unique_ptr<Cublas>> opened = Cublas::open(*device_);
-    if (opened)
-      cublas_ = std::move(*opened);
-    else
-      cublas_missing_ = opened.error();
-  }
-  if (!cublas_) return Failure{cublas_missing_};
-  return cublas_.get();
+void Context::reset_statistics() {
+  const std::lock_guard<std::mutex> lock(statistics_mutex_);
+  counted_before_ = threads_.counts();
 }
 
 }  // namespace gemm

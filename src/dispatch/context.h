@@ -1,18 +1,24 @@
 // What a gemm_context_t is: one device with its table, remembered plans and workspaces, behind the C API.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "dispatch/capture_memory.h"
 #include "dispatch/cublas.h"
+#include "dispatch/log.h"
 #include "dispatch/plan_memory.h"
 #include "dispatch/selector.h"
+#include "dispatch/shape_record.h"
 #include "dispatch/stream_memory.h"
 #include "dispatch/table.h"
+#include "dispatch/thread_memory.h"
 #include "gemm/gemm.h"
 #include "kernels/device.h"
 
@@ -26,10 +32,14 @@ struct Status {
 };
 
 struct ContextOptions {
-  bool find_table = true;                        // look in the default places (table_search.h)
-  std::function<void(const std::string&)> warn;  // default: one line on stderr
+  bool find_table = true;                                    // look in the default places (table_search.h)
+  std::function<void(const std::string&)> warn = nullptr;    // default: one line on stderr
+  std::function<void(const std::string&)> inform = nullptr;  // what GEMM_LOG=info and debug add; default: the same
+  std::optional<LogLevel> log_level = std::nullopt;          // default: as GEMM_LOG says
 };
 
+// Thread-safe, as gemm.h says. A call with a known shape goes through sgemm() alone and takes no lock; everything else reads
+// the shared memory under setup_, and what changes plans or workspace does so in a Change.
 class Context {
  public:
   explicit Context(std::unique_ptr<Device> device, ContextOptions options = {});
@@ -47,42 +57,85 @@ class Context {
   int64_t workspace_size();
   // Workspace that the problem's best kernel needs, were there enough.
   Status best_workspace(const Problem& problem, int64_t& bytes);
+  Status release_stream(Stream stream);
+  void set_policy(gemm_policy_t policy);
+  gemm_policy_t policy() const { return policy_; }
+  gemm_statistics_t statistics();
+  void reset_statistics();
 
  private:
   enum class Action { launch, only_prepare };
+  class Change;
+  // A call whose plan is not known to its thread.
+  struct Call {
+    const Problem& problem;
+    const Operands& operands;
+    Stream stream;
+    Action action;
+    uint64_t capture = 0;            // that the stream is part of
+    bool without_workspace = false;  // there is none to be had for it
+  };
 
+  // context.cpp
   void find_table();
   void adopt(Table table, const std::string& path, std::vector<std::string> warnings);
-  Status serve(const Problem& problem, const Operands& operands, Stream stream, Action action);
+
+  // context_serve.cpp: calls, from the arguments to the launch
+  const Plan* known_plan(ThreadMemory& mine, const Problem& problem, const Operands& operands, Stream stream,
+                         StreamSet*& set) const;
+  Status serve(Call call);
+  Result<StreamSet*> set_for(const Call& call, const Plan& plan, const ThreadMemory& mine, bool& must_be_told);
+  void do_without_workspace(Call& call, const std::string& why);
   void give_up_workspace(const std::string& why);
+  Status launch(const Plan& plan, const Problem& problem, const Operands& operands, Stream stream, StreamSet* set);
   Status scale(const Problem& problem, const Operands& operands, Stream stream);
-  Status run_cublas(const Problem& problem, const Operands& operands, Stream stream);
-  std::shared_ptr<StreamSet> cublas_workspace(Stream stream);
-  Result<std::shared_ptr<Kernel>> scale_kernel();
+  Status scale_by_cublas(const Problem& problem, const Operands& operands, Stream stream);
+
+  // context_plans.cpp: what serves a problem. With setup_ held, shared, where a table is looked at.
+  Status plan_for(const PlanKey& key, const Operands& operands, std::shared_ptr<const Plan>& plan, bool* is_new);
+  Status make_plan(const PlanKey& key, const Operands& operands, std::shared_ptr<Plan>& plan);
+  Decision decide(const Problem& problem, const Operands& operands, int64_t workspace);
+  Decision decide_reproducible(const Problem& problem, int64_t workspace) const;
+  Result<Plan> bind(const Candidate& candidate, const PlanKey& key, const Operands& operands);
+  void tell_new_plan(const Problem& problem, const Plan& plan);
+  Result<const Kernel*> scale_kernel(bool indirect);
   Result<Cublas*> cublas();
 
-  // These need setup_ to be held, shared.
-  Status serve_locked(const Problem& problem, const Operands& operands, Stream stream, Action action,
-                      std::string& no_workspace);
-  Status plan_for(const Problem& problem, const Operands& operands, std::shared_ptr<const Plan>& plan);
-  Status make_plan(const Problem& problem, const Operands& operands, std::shared_ptr<Plan>& plan);
-  Result<Plan> bind(const Candidate& candidate, const Problem& problem, const Operands& operands);
-  Status launch(const Plan& plan, const Problem& problem, const Operands& operands, Stream stream, StreamSet* set);
-
   std::unique_ptr<Device> device_;
-  ContextOptions options_;
+  Log log_;
+  std::optional<ShapeRecord> record_;  // where GEMM_RECORD is set
 
-  std::shared_mutex setup_;  // exclusive: table and workspace change; shared: they are used
+  std::shared_mutex setup_;              // exclusive in a Change; shared: plans and workspace are used
+  std::atomic<uint64_t> generation_{1};  // of plans and workspace; one more with each Change
   std::unique_ptr<const Table> table_;
   std::string table_source_;  // where the table is from and how well it fits, for people
+  std::atomic<gemm_policy_t> policy_ = GEMM_POLICY_AUTO;
   PlanMemory plans_;
   StreamMemory streams_;
+  CaptureMemory captures_;
+  ThreadMemories threads_;
 
-  std::once_flag said_no_kernels_;
-  std::mutex first_need_;  // guards the two below
+  std::once_flag said_no_kernels_, said_no_capture_memory_;
+  std::mutex first_need_;  // guards the four below where they are made
   std::unique_ptr<Cublas> cublas_;
-  std::string cublas_missing_;  // why, once opening has failed
-  std::shared_ptr<Kernel> scale_kernel_;
+  std::string cublas_missing_;                                      // why, once opening has failed
+  std::shared_ptr<Kernel> scale_kernels_[2];                        // for operands named on the host, and indirect ones
+  std::atomic<const Kernel*> scale_known_[2] = {nullptr, nullptr};  // the same, for all to see
+
+  std::mutex statistics_mutex_;
+  CallCounts counted_before_;  // when the statistics were reset
+};
+
+// Changes plans or workspace: no call is under way while it lives, and no thread trusts what it remembers afterwards.
+class Context::Change {
+ public:
+  explicit Change(Context& context) : lock_(context.setup_) {
+    context.generation_.fetch_add(1, std::memory_order_seq_cst);
+    context.threads_.wait_for_visits();
+  }
+
+ private:
+  std::unique_lock<std::shared_mutex> lock_;
 };
 
 }  // namespace gemm

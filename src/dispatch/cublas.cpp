@@ -2,6 +2,7 @@
 
 #include <cublas_v2.h>
 
+#include <functional>
 #include <mutex>
 
 #include "kernels/dynamic_library.h"
@@ -19,6 +20,8 @@ struct Functions {
   decltype(&cublasSetMathMode) set_math_mode;
   decltype(&cublasSgemm_v2_64) sgemm;
   decltype(&cublasSgemmStridedBatched_64) sgemm_strided_batched;
+  decltype(&cublasSgemmBatched_64) sgemm_batched;
+  decltype(&cublasSetPointerMode_v2) set_pointer_mode;
 };
 
 struct Library {
@@ -43,7 +46,8 @@ Result<Library> open_library() {
       find(*file, "cublasGetVersion_v2", f.get_version) && find(*file, "cublasGetStatusString", f.status_string) &&
       find(*file, "cublasSetStream_v2", f.set_stream) && find(*file, "cublasSetWorkspace_v2", f.set_workspace) &&
       find(*file, "cublasSetMathMode", f.set_math_mode) && find(*file, "cublasSgemm_v2_64", f.sgemm) &&
-      find(*file, "cublasSgemmStridedBatched_64", f.sgemm_strided_batched);
+      find(*file, "cublasSgemmStridedBatched_64", f.sgemm_strided_batched) &&
+      find(*file, "cublasSgemmBatched_64", f.sgemm_batched) && find(*file, "cublasSetPointerMode_v2", f.set_pointer_mode);
   if (!all) return Failure{"cuBLAS at '" + file->path() + "' lacks 64-bit functions; CUDA 12 or newer is needed"};
   return Library{*file, f};
 }
@@ -102,20 +106,30 @@ Result<bool> Cublas::sgemm(const Problem& p, const Operands& o, Stream stream, W
   const Functions& f = state_->functions;
   const cublasHandle_t handle = state_->handle;
   const cublasOperation_t a = operation(p.op_a), b = operation(p.op_b);
+  const Indirection& indirect = o.indirect;
+  const float* alpha = indirect.scalars ? indirect.alpha : &o.alpha;
+  const float* beta = indirect.scalars ? indirect.beta : &o.beta;
   const std::lock_guard<std::mutex> lock(state_->calls);
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-  state_->device.with_current([&] {
+  const auto enqueue = [&] {
     status = f.set_stream(handle, static_cast<cudaStream_t>(stream));
     // Behind set_stream, which goes back to cuBLAS's own workspace.
     if (status == CUBLAS_STATUS_SUCCESS && workspace.bytes > 0)
       status = f.set_workspace(handle, workspace.data, workspace.bytes);
+    if (status == CUBLAS_STATUS_SUCCESS)
+      status = f.set_pointer_mode(handle, indirect.scalars ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST);
     if (status != CUBLAS_STATUS_SUCCESS) return;
-    if (p.batch == 1)
-      status = f.sgemm(handle, a, b, p.m, p.n, p.k, &o.alpha, o.a, p.lda, o.b, p.ldb, &o.beta, o.c, p.ldc);
+    if (indirect.arrays)
+      status = f.sgemm_batched(handle, a, b, p.m, p.n, p.k, alpha, indirect.a, p.lda, indirect.b, p.ldb, beta, indirect.c,
+                               p.ldc, p.batch);
+    else if (p.batch == 1)
+      status = f.sgemm(handle, a, b, p.m, p.n, p.k, alpha, o.a, p.lda, o.b, p.ldb, beta, o.c, p.ldc);
     else
-      status = f.sgemm_strided_batched(handle, a, b, p.m, p.n, p.k, &o.alpha, o.a, p.lda, p.stride_a, o.b, p.ldb, p.stride_b,
-                                       &o.beta, o.c, p.ldc, p.stride_c, p.batch);
-  });
+      status = f.sgemm_strided_batched(handle, a, b, p.m, p.n, p.k, alpha, o.a, p.lda, p.stride_a, o.b, p.ldb, p.stride_b,
+                                       beta, o.c, p.ldc, p.stride_c, p.batch);
+  };
+  state_->device.with_current(std::ref(enqueue));  // a reference, since a copy of so many captures would be allocated
+  if (status == CUBLAS_STATUS_SUCCESS) return true;
   return state_->check(status, "the product " + to_string(p));
 }
 

@@ -27,7 +27,8 @@ class Cublas {
     void* data = nullptr;
     size_t bytes = 0;
   };
-  // Enqueues the product on `stream`: cublasSgemm, or cublasSgemmStridedBatched for a batch, as a user would call them.
+  // Enqueues the product on `stream`: cublasSgemm, or for a batch cublasSgemmStridedBatched or, of pointer arrays,
+  // cublasSgemmBatched, as a user would call them.
   // Without a workspace cuBLAS takes its own; while a stream is captured that means allocations inside the graph, which cost
   // time in every replay.
   Result<bool> sgemm(const Problem& problem, const Operands& operands, Stream stream, Workspace workspace);

@@ -144,6 +144,7 @@ const char* to_string(Rule rule) {
     case Rule::nearest: return "nearest";
     case Rule::fallback: return "default";
     case Rule::cublas: return "cublas";
+    case Rule::reproducible: return "reproducible";
   }
   return "unknown";
 }

@@ -14,9 +14,9 @@
 namespace gemm {
 
 // Which rule chose: a point of the same problem, the calibrated model, the nearest point, the built-in default kernels, or
-// cuBLAS as the last.
-enum class Rule { exact, predicted, nearest, fallback, cublas };
-const char* to_string(Rule rule);  // "exact", "predicted", "nearest", "default", "cublas"
+// cuBLAS as the last; or the context's policy, in place of all of them (reproducible.h).
+enum class Rule { exact, predicted, nearest, fallback, cublas, reproducible };
+const char* to_string(Rule rule);  // "exact", "predicted", "nearest", "default", "cublas", "reproducible"
 
 // One way to serve a problem.
 struct Candidate {

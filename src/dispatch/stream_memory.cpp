@@ -10,50 +10,93 @@ namespace {
 // cudaStreamPerThread: one handle for as many streams as there are threads.
 const Stream kPerThreadStream = reinterpret_cast<Stream>(0x2);
 
+std::thread::id thread_of(Stream stream) {
+  return stream == kPerThreadStream ? std::this_thread::get_id() : std::thread::id{};
+}
+
 }  // namespace
 
+Result<std::shared_ptr<StreamSet>> make_stream_set(Device& device, int64_t bytes, float* callers_workspace) {
+  constexpr size_t kTicketBytes = kMaxTickets * sizeof(unsigned);
+  const Result<Buffer> memory = device.allocate(kTicketBytes + (callers_workspace ? 0 : static_cast<size_t>(bytes)));
+  if (!memory) return Failure{memory.error()};
+  auto set = std::make_shared<StreamSet>();
+  set->memory = *memory;
+  set->tickets = memory->as<unsigned>();
+  set->workspace = callers_workspace ? callers_workspace : reinterpret_cast<float*>(memory->as<char>() + kTicketBytes);
+  set->workspace_bytes = bytes;
+  device.set_words_now(set->tickets, 0, kMaxTickets);
+  return set;
+}
+
+SetUse::SetUse(Device& device, StreamSet* set, Stream stream) : device_(device), set_(set), stream_(stream) {
+  if (!set) return;
+  if (set->several_threads) alone_ = std::unique_lock<std::mutex>(set->launching);
+  if (set->last_use) device.wait_for(*set->last_use, stream);
+}
+
+void SetUse::done() {
+  if (set_ && set_->last_use) device_.mark(*set_->last_use, stream_);
+}
+
 void StreamMemory::set_workspace(void* workspace, int64_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
   device_.synchronize(nullptr);
-  sets_.clear();
-  user_workspace_ = static_cast<float*>(workspace);
+  entries_.clear();
+  free_.clear();
+  shared_ = nullptr;
+  callers_workspace_ = static_cast<float*>(workspace);
   bytes_ = bytes;
 }
 
-Result<std::shared_ptr<StreamSet>> StreamMemory::get(Stream stream) {
-  const std::thread::id thread = stream == kPerThreadStream ? std::this_thread::get_id() : std::thread::id{};
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = std::find_if(sets_.begin(), sets_.end(),
-                                  [&](const auto& set) { return set->stream == stream && set->thread == thread; });
-  if (found != sets_.end()) {
-    std::rotate(sets_.begin(), found, found + 1);
-    return sets_.front();
-  }
-  if (sets_.size() >= kMaxStreams) {
-    device_.synchronize(nullptr);
-    sets_.pop_back();
-  }
-  Result<std::shared_ptr<StreamSet>> made = make(stream, thread);
-  if (made) sets_.insert(sets_.begin(), *made);
-  return made;
+StreamMemory::Entry* StreamMemory::find(Stream stream) {
+  const std::thread::id thread = thread_of(stream);
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.stream == stream && entry.thread == thread; });
+  return found == entries_.end() ? nullptr : &*found;
 }
 
-Result<std::shared_ptr<StreamSet>> StreamMemory::make(Stream stream, std::thread::id thread) {
-  auto set = std::make_shared<StreamSet>();
-  set->stream = stream;
-  set->thread = thread;
-  set->workspace = user_workspace_;
-  if (!user_workspace_) {
-    const Result<Buffer> workspace = device_.allocate(static_cast<size_t>(bytes_));
-    if (!workspace) return Failure{workspace.error()};
-    set->workspace_buffer = *workspace;
-    set->workspace = set->workspace_buffer.as<float>();
+Result<StreamMemory::Answer> StreamMemory::get(Stream stream, const void* user) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (callers_workspace_) return of_all_streams(shared_, false);
+  if (const Entry* entry = find(stream))
+    return Answer{entry->set.get(), entry->first_user != user && !entry->set->several_threads};
+  if (free_.empty() && entries_.size() >= kMaxStreams) return of_all_streams(shared_, true);
+  std::shared_ptr<StreamSet> set;
+  if (free_.empty()) {
+    Result<std::shared_ptr<StreamSet>> made = make_stream_set(device_, bytes_);
+    if (!made) return Failure{made.error()};
+    set = *made;
+  } else {
+    set = std::move(free_.back());
+    free_.pop_back();
   }
-  const Result<Buffer> tickets = device_.allocate(kMaxTickets * sizeof(unsigned));
-  if (!tickets) return Failure{tickets.error()};
-  set->tickets = *tickets;
-  device_.set_words(set->tickets.as<>(), 0, kMaxTickets, stream);
-  return set;
+  entries_.push_back({stream, thread_of(stream), user, set});
+  return Answer{set.get(), false};
+}
+
+Result<StreamMemory::Answer> StreamMemory::of_all_streams(std::shared_ptr<StreamSet>& set, bool ordered) {
+  if (!set) {
+    Result<std::shared_ptr<StreamSet>> made = make_stream_set(device_, bytes_, callers_workspace_);
+    if (!made) return Failure{made.error()};
+    set = *made;
+    set->several_threads = true;
+    if (ordered) set->last_use = device_.make_marker();
+  }
+  return Answer{set.get(), false};
+}
+
+void StreamMemory::tell_several_threads(Stream stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (Entry* entry = find(stream)) entry->set->several_threads = true;
+}
+
+void StreamMemory::release(Stream stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Entry* entry = find(stream);
+  if (!entry) return;
+  entry->set->several_threads = false;
+  free_.push_back(std::move(entry->set));
+  entries_.erase(entries_.begin() + (entry - entries_.data()));
 }
 
 }  // namespace gemm

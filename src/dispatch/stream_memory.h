@@ -1,10 +1,10 @@
-// Workspace and tickets for products that split k, one set for each stream, allocated on first need.
+// Workspace and tickets for products that split k or are served by cuBLAS: a set for each stream, allocated on first need,
+// and sets that belong to captured graphs (capture_memory.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,41 +13,84 @@
 
 namespace gemm {
 
-// What the launches of one stream share. Work on a stream runs in order, so one set is enough for it as long as nothing
-// comes between the tile kernel of a product and its reduction: hold `launching` around them.
+// What the launches of one stream share. Work on a stream runs in order, so one set is enough for it.
+//
+// A product may be several launches (a reduction by a kernel of its own, cuBLAS), and nothing that uses the set may come
+// between them on the stream. So where several threads use the stream, they hold `launching` around the launches of a
+// product; a stream that only one thread has used so far needs no lock. Where several streams use the set, each waits for
+// `last_use` first and sets it afterwards. Both say so for the set's life, or until its stream is released.
 struct StreamSet {
-  Stream stream = nullptr;
-  std::thread::id thread;  // of a per-thread default stream, which is another stream in each thread
-  Buffer workspace_buffer;
+  Buffer memory;  // tickets, and the workspace unless it is the caller's
   float* workspace = nullptr;
-  Buffer tickets;
+  int64_t workspace_bytes = 0;
+  unsigned* tickets = nullptr;
+  bool several_threads = false;
   std::mutex launching;
+  std::shared_ptr<Marker> last_use;
 };
 
-// Thread-safe, except that set_workspace needs all other calls to be over.
+// A set with that much workspace, or with the caller's. Its tickets are zeroed when this returns, without touching any
+// stream of the caller.
+Result<std::shared_ptr<StreamSet>> make_stream_set(Device& device, int64_t bytes, float* callers_workspace = nullptr);
+
+// Around the launches of one product on `stream`; `set` may be null where it needs none.
+class SetUse {
+ public:
+  SetUse(Device& device, StreamSet* set, Stream stream);
+  // To be called behind the last launch.
+  void done();
+
+ private:
+  Device& device_;
+  StreamSet* set_;
+  Stream stream_;
+  std::unique_lock<std::mutex> alone_;
+};
+
+// get() is thread-safe. The others change sets that calls may be using: they need all calls to be over.
 class StreamMemory {
  public:
   static constexpr int64_t kDefaultWorkspaceBytes = int64_t{64} << 20;
+  // Streams with a set of their own. Those beyond share one, since a stream that lives on cannot be told from one that is
+  // gone, and waiting for the GPU to find out would break captures.
   static constexpr size_t kMaxStreams = 16;
 
   explicit StreamMemory(Device& device) : device_(device) {}
 
   int64_t workspace_bytes() const { return bytes_; }
-  // The caller's memory for all streams, or our own of that size for each where `workspace` is null.
+  bool is_callers() const { return callers_workspace_ != nullptr; }
+  // The caller's memory for all streams, or our own of that size for each where `workspace` is null. Waits for the device.
   void set_workspace(void* workspace, int64_t bytes);
+  // No workspace from now on, where there was no memory for it. Does not wait: the sets that there are stay.
+  void give_up() { bytes_ = 0; }
 
-  // The stream's set, allocated now if it is new. The longest unused of more than kMaxStreams is freed, after everything on
-  // the device is done.
-  Result<std::shared_ptr<StreamSet>> get(Stream stream);
+  struct Answer {
+    StreamSet* set = nullptr;   // stays until set_workspace
+    bool must_be_told = false;  // the stream has been another thread's alone: tell_several_threads first
+  };
+  // The stream's set, allocated now if it is new, for the thread that `user` stands for.
+  Result<Answer> get(Stream stream, const void* user);
+  void tell_several_threads(Stream stream);
+  // The stream is no more: its set serves the next new one.
+  void release(Stream stream);
 
  private:
-  Result<std::shared_ptr<StreamSet>> make(Stream stream, std::thread::id thread);
+  struct Entry {
+    Stream stream;
+    std::thread::id thread;  // of a per-thread default stream, which is another stream in each thread
+    const void* first_user;
+    std::shared_ptr<StreamSet> set;
+  };
+  Entry* find(Stream stream);
+  Result<Answer> of_all_streams(std::shared_ptr<StreamSet>& set, bool ordered);
 
   Device& device_;
   int64_t bytes_ = kDefaultWorkspaceBytes;
-  float* user_workspace_ = nullptr;
+  float* callers_workspace_ = nullptr;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<StreamSet>> sets_;  // most recently used first
+  std::vector<Entry> entries_;
+  std::vector<std::shared_ptr<StreamSet>> free_;
+  std::shared_ptr<StreamSet> shared_;  // of the caller's workspace, or of the streams beyond kMaxStreams
 };
 
 }  // namespace gemm

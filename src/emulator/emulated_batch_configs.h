@@ -12,6 +12,8 @@ inline constexpr KernelConfig kEmulatedBatchConfigs[] = {
     {8, 8, 8, 8, 8, 1, 1, 2, 3, 8, 1, LoadPath::async, FmaOrder::rows, AccInit::plain, Family::batch},
     {24, 32, 24, 24, 32, 2, 1, 4, 2, 3, 1, LoadPath::async, FmaOrder::rows, AccInit::plain, Family::batch},
 };
+// The one that is compiled with pointers on the GPU too (KernelVariant::indirect).
+inline constexpr int kEmulatedIndirectBatch = 0;
 inline constexpr int kEmulatedBatchConfigCount = sizeof(kEmulatedBatchConfigs) / sizeof(kEmulatedBatchConfigs[0]);
 
 constexpr bool all_emulated_batch_configs_valid() {

@@ -29,6 +29,13 @@ inline constexpr KernelConfig kEmulatedConfigs[] = {
 constexpr bool emulated_in_cluster(const KernelConfig& c) {
   return c.BM == 32 && c.BN == 32 && (c.load == LoadPath::async || c.load == LoadPath::tma);
 }
+// And with pointers on the GPU (KernelVariant::indirect): the two that are default kernels of dispatch, and one of each load
+// path that serves them in its own way.
+constexpr bool emulated_indirectly(const KernelConfig& c) {
+  if (c.load == LoadPath::register_staged) return true;
+  if (c.load == LoadPath::warp_specialized) return c.BM == 64;
+  return c.BM == 32 && c.BN == 32 && c.acc_init == AccInit::shifted;  // tma, and what its unaligned operands take
+}
 inline constexpr int kEmulatedConfigCount = sizeof(kEmulatedConfigs) / sizeof(kEmulatedConfigs[0]);
 
 constexpr bool all_emulated_configs_valid() {

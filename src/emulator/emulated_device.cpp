@@ -112,6 +112,17 @@ class EmulatedDevice final : public Device {
     std::fill_n(static_cast<uint32_t*>(device), count, word);
   }
 
+  void set_words_now(void* device, uint32_t word, size_t count) override { set_words(device, word, count, nullptr); }
+
+  // Everything runs at once here: there is nothing to capture, and nothing to wait for.
+  uint64_t capture_id(Stream) override { return 0; }
+  Result<bool> keep_with_capture(Stream, std::shared_ptr<void>) override {
+    return Failure{"the emulated device captures nothing"};
+  }
+  std::shared_ptr<Marker> make_marker() override { return std::make_shared<Marker>(); }
+  void mark(Marker&, Stream) override {}
+  void wait_for(const Marker&, Stream) override {}
+
   Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec) override { return encode_emulated_map(spec); }
   void move_tensor_map(TensorMap& map, const float* data) override { move_emulated_map(map, data); }
 

@@ -38,6 +38,9 @@ const std::vector<KernelConfig>& emulated_configs();
 // The same of the batch family, which fits small matrices only.
 const std::vector<KernelConfig>& emulated_batch_configs();
 
+// One configuration of each family and load path that is compiled with pointers on the GPU (KernelVariant::indirect).
+std::vector<KernelConfig> emulated_indirect_configs();
+
 // The model behind every emulated time, in microseconds: max(FMA time with wave quantisation, memory time) + launch.
 double modelled_time_us(const DeviceInfo& info, const Choice& choice, const Problem& problem);
 

@@ -17,6 +17,8 @@ inline constexpr KernelConfig kEmulatedStreamConfigs[] = {
     {8, 128, 16, 8, 128, 1, 8, 4, 1, 1, 1, LoadPath::register_staged, FmaOrder::columns, AccInit::plain, Family::stream},
     {8, 128, 32, 8, 128, 1, 8, 4, 2, 4, 1, LoadPath::register_staged, FmaOrder::columns, AccInit::plain, Family::stream},
 };
+// The one that is compiled with pointers on the GPU too (KernelVariant::indirect).
+inline constexpr int kEmulatedIndirectStream = 1;
 inline constexpr int kEmulatedStreamConfigCount = sizeof(kEmulatedStreamConfigs) / sizeof(kEmulatedStreamConfigs[0]);
 
 constexpr bool all_emulated_stream_configs_valid() {

@@ -29,6 +29,10 @@ void register_op_pair(HostKernelMap& map) {
   };
   with_width_a.template operator()<4>();
   with_width_a.template operator()<1>();
+  if constexpr (Index == kEmulatedIndirectBatch) {
+    register_variant<KernelVariant{kEmulatedBatchConfigs[Index], OpA, OpB, 4, 4, false, false, true}>(map);
+    register_variant<KernelVariant{kEmulatedBatchConfigs[Index], OpA, OpB, 1, 1, false, false, true}>(map);
+  }
 }
 
 template <int... Index>

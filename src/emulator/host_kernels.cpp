@@ -3,6 +3,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "emulator/emulated_batch_configs.h"
+#include "emulator/emulated_configs.h"
+#include "emulator/emulated_device.h"
+#include "emulator/emulated_stream_configs.h"
 #include "emulator/host_batch_kernels.h"
 #include "emulator/host_stream_kernels.h"
 #include "emulator/host_tile_kernels.h"
@@ -31,7 +35,9 @@ void register_all_tiles(HostKernelMap& map, std::integer_sequence<int, Index...>
 HostKernelMap all_kernels() {
   HostKernelMap map;
   map[reduce_spec().function] = &run<&reduce_splits, ReduceArgs>;
+  map[reduce_indirect_spec().function] = &run<&reduce_splits_indirect, ReduceArgs>;
   map[scale_spec().function] = &run<&scale, ScaleArgs>;
+  map[scale_indirect_spec().function] = &run<&scale_indirect, ScaleArgs>;
   map[reference_spec().function] = &run<&reference, ReferenceArgs>;
   map[compare_spec().function] = &run<&compare, CompareArgs>;
   map[guard_spec().function] = &run<&count_guard_violations, GuardArgs>;
@@ -51,6 +57,15 @@ HostKernelMap all_kernels() {
 }
 
 }  // namespace
+
+std::vector<KernelConfig> emulated_indirect_configs() {
+  std::vector<KernelConfig> configs;
+  for (const KernelConfig& config : kEmulatedConfigs)
+    if (emulated_indirectly(config)) configs.push_back(config);
+  configs.push_back(kEmulatedStreamConfigs[kEmulatedIndirectStream]);
+  configs.push_back(kEmulatedBatchConfigs[kEmulatedIndirectBatch]);
+  return configs;
+}
 
 HostKernel find_host_kernel(const std::string& function) {
   static const HostKernelMap kernels = all_kernels();

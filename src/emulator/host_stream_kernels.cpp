@@ -25,8 +25,18 @@ void register_widths(HostKernelMap& map) {
   add.template operator()<1>();
 }
 
+template <int Index, Op OpA, Op OpB, int Width>
+void register_indirect(HostKernelMap& map) {
+  constexpr KernelVariant kVariant{kEmulatedStreamConfigs[Index], OpA, OpB, Width, Width, false, false, true};
+  map[variant_spec(kVariant).function] = &run_stream<kVariant>;
+}
+
 template <int Index, Op OpA, Op OpB>
 void register_op_pair(HostKernelMap& map) {
+  if constexpr (Index == kEmulatedIndirectStream) {
+    register_indirect<Index, OpA, OpB, 4>(map);
+    register_indirect<Index, OpA, OpB, 1>(map);
+  }
   register_widths<Index, OpA, OpB, 4>(map);
   register_widths<Index, OpA, OpB, 1>(map);
 }

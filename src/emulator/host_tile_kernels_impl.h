@@ -23,7 +23,7 @@ void run_tile(const void* args) {
 template <KernelVariant V>
 void register_variant(HostKernelMap& map) {
   map[variant_spec(V).function] = &run_tile<V>;
-  if constexpr (emulated_in_cluster(V.config) && !V.cluster) {
+  if constexpr (emulated_in_cluster(V.config) && !V.cluster && !V.indirect) {
     constexpr KernelVariant kCluster{V.config, V.op_a, V.op_b, V.vec_a, V.vec_b, V.long_ld, true};
     register_variant<kCluster>(map);
   }
@@ -37,12 +37,22 @@ constexpr int variant_width(const KernelConfig& config, bool k_contiguous, int w
   return width;
 }
 
+template <KernelConfig Config, Op OpA, Op OpB, int Width>
+void register_indirect(HostKernelMap& map) {
+  register_variant<KernelVariant{Config, OpA, OpB, variant_width(Config, OpA == Op::T, Width),
+                                 variant_width(Config, OpB == Op::N, Width), false, false, true}>(map);
+}
+
 template <KernelConfig Config, Op OpA, Op OpB>
 void register_op_pair(HostKernelMap& map) {
   const auto with = [&]<int WidthA, int WidthB, bool Long>() {
     register_variant<KernelVariant{Config, OpA, OpB, variant_width(Config, OpA == Op::T, WidthA),
                                    variant_width(Config, OpB == Op::N, WidthB), Long}>(map);
   };
+  if constexpr (emulated_indirectly(Config)) {
+    register_indirect<Config, OpA, OpB, 4>(map);
+    if constexpr (Config.load != LoadPath::tma) register_indirect<Config, OpA, OpB, 1>(map);
+  }
   const auto with_width_a = [&]<int WidthA>() {
     with.template operator()<WidthA, 4, false>();
     with.template operator()<WidthA, 2, false>();

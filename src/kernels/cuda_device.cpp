@@ -9,6 +9,7 @@
 
 #include "kernels/cubin_cache.h"
 #include "kernels/cubin_store.h"
+#include "kernels/cuda_capture.h"
 #include "kernels/cuda_context.h"
 #include "kernels/cuda_device_info.h"
 #include "kernels/cuda_device_timer.h"
@@ -68,11 +69,32 @@ class CudaKernel : public Kernel {
   Resources resources_;
 };
 
+class CudaMarker : public Marker {
+ public:
+  explicit CudaMarker(std::shared_ptr<CudaContext> context) : context_(std::move(context)) {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event");
+  }
+  ~CudaMarker() override {
+    release_quietly(*context_, [&] { cudaEventDestroy(event_); });
+  }
+  CudaMarker(const CudaMarker&) = delete;
+  CudaMarker& operator=(const CudaMarker&) = delete;
+
+  cudaEvent_t event() const { return event_; }
+
+ private:
+  std::shared_ptr<CudaContext> context_;
+  cudaEvent_t event_ = nullptr;
+};
+
 class CudaDevice : public Device {
  public:
   CudaDevice(DeviceInfo info, std::shared_ptr<CudaContext> context) : info_(std::move(info)), context_(std::move(context)) {}
   ~CudaDevice() override {
-    release_quietly(*context_, [&] { timer_.reset(); });
+    release_quietly(*context_, [&] {
+      timer_.reset();
+      if (own_stream_) cudaStreamDestroy(own_stream_);
+    });
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -80,6 +102,7 @@ class CudaDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   void with_current(const std::function<void()>& body) override {
     const CurrentContext current(*context_);
+    const CaptureTolerance tolerance;
     body();
   }
   Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override;
@@ -92,6 +115,21 @@ class CudaDevice : public Device {
   void copy_to_device(void* device, const void* host, size_t bytes) override;
   void copy_to_host(void* host, const void* device, size_t bytes) override;
   void set_words(void* device, uint32_t word, size_t count, Stream stream) override;
+  void set_words_now(void* device, uint32_t word, size_t count) override;
+  uint64_t capture_id(Stream stream) override {
+    const CurrentContext current(*context_);
+    return cuda_capture_id(static_cast<cudaStream_t>(stream));
+  }
+  Result<bool> keep_with_capture(Stream stream, std::shared_ptr<void> thing) override {
+    const CurrentContext current(*context_);
+    return keep_with_cuda_capture(static_cast<cudaStream_t>(stream), std::move(thing));
+  }
+  std::shared_ptr<Marker> make_marker() override {
+    const CurrentContext current(*context_);
+    return std::make_shared<CudaMarker>(context_);
+  }
+  void mark(Marker& marker, Stream stream) override;
+  void wait_for(const Marker& marker, Stream stream) override;
   Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec) override {
     const CaptureTolerance tolerance;
     return encode_cuda_map(spec);
@@ -113,6 +151,8 @@ class CudaDevice : public Device {
   std::mutex kernels_mutex_;
   std::map<std::string, std::weak_ptr<Kernel>> kernels_;  // by source: what someone still holds is not loaded twice
   std::shared_ptr<const CubinStore> cubins_;
+  std::mutex own_stream_mutex_;
+  cudaStream_t own_stream_ = nullptr;  // for set_words_now, created on first need
   std::mutex timer_mutex_;
   std::unique_ptr<CudaDeviceTimer> timer_;
 };
@@ -217,6 +257,26 @@ void CudaDevice::copy_to_host(void* host, const void* device, size_t bytes) {
 void CudaDevice::set_words(void* device, uint32_t word, size_t count, Stream stream) {
   const CurrentContext current(*context_);
   context_->set_words(device, word, count, static_cast<cudaStream_t>(stream));
+}
+
+void CudaDevice::set_words_now(void* device, uint32_t word, size_t count) {
+  const CurrentContext current(*context_);
+  const CaptureTolerance tolerance;
+  const std::lock_guard lock(own_stream_mutex_);
+  if (!own_stream_) check(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking), "creating a stream on the GPU");
+  context_->set_words(device, word, count, own_stream_);
+  check(cudaStreamSynchronize(own_stream_), "filling GPU memory");
+}
+
+void CudaDevice::mark(Marker& marker, Stream stream) {
+  const CurrentContext current(*context_);
+  check(cudaEventRecord(static_cast<CudaMarker&>(marker).event(), static_cast<cudaStream_t>(stream)), "marking a stream");
+}
+
+void CudaDevice::wait_for(const Marker& marker, Stream stream) {
+  const CurrentContext current(*context_);
+  check(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<const CudaMarker&>(marker).event(), 0),
+        "letting a stream wait");
 }
 
 Result<bool> CudaDevice::launch(const Kernel& kernel, Grid grid, int threads, int shared_bytes, const void* args,

@@ -66,6 +66,12 @@ class Buffer {
 // A CUDA stream (cudaStream_t) or nullptr for the default stream. The emulated device runs everything at once.
 using Stream = void*;
 
+// A place in the work of a stream that other streams can wait for (a CUDA event).
+class Marker {
+ public:
+  virtual ~Marker() = default;
+};
+
 // An operand for the tensor copy engine: `lines` lines of `length` contiguous floats, `ld` apart, of each of `batch`
 // matrices `stride` apart. Copies take boxes of box_lines x box_length floats; what lies outside the operand arrives as
 // zeros. Data, ld and stride are multiples of 16 bytes.
@@ -111,7 +117,8 @@ class Device {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // Runs `body` with this device as the calling thread's current one, for libraries that look at it (cuBLAS, cuBLASLt).
+  // Runs `body` with this device as the calling thread's current one, for libraries that look at it (cuBLAS, cuBLASLt). They
+  // may allocate and load meanwhile, also while a stream is being captured.
   virtual void with_current(const std::function<void()>& body) { body(); }
 
   // Compiles (or takes from the disk cache) and loads. Thread-safe. Failure: compiler log, or no such instance (emulated).
@@ -129,6 +136,21 @@ class Device {
   virtual void copy_to_device(void* device, const void* host, size_t bytes) = 0;
   virtual void copy_to_host(void* host, const void* device, size_t bytes) = 0;
   virtual void set_words(void* device, uint32_t word, size_t count, Stream stream) = 0;
+
+  // The same, done when it returns, and by no stream of the caller's: also while streams are being captured.
+  virtual void set_words_now(void* device, uint32_t word, size_t count) = 0;
+
+  // The number of the capture that `stream` is part of, unique in the process; 0 where it is not being captured.
+  virtual uint64_t capture_id(Stream stream) = 0;
+  // Keeps `thing` until the graph that is being captured on `stream`, its copies and its executables are destroyed. Its
+  // destructor must not call this device. Failure: nothing is being captured there.
+  virtual Result<bool> keep_with_capture(Stream stream, std::shared_ptr<void> thing) = 0;
+
+  // A marker; mark() sets it behind the work that `stream` has got so far, and what wait_for() precedes on a stream runs
+  // after that. A marker that was never set is not waited for.
+  virtual std::shared_ptr<Marker> make_marker() = 0;
+  virtual void mark(Marker& marker, Stream stream) = 0;
+  virtual void wait_for(const Marker& marker, Stream stream) = 0;
 
   // The map of an operand, for kernels that take TmaTileArgs. Failure: this device has no tensor copy engine, or the operand
   // does not suit it. move_tensor_map makes it the map of an equal operand somewhere else.

@@ -24,6 +24,12 @@ struct TileArgs {
   float alpha, beta;
   float* workspace;   // [batch][tile][split][BN][BM] partial tiles, already times alpha; unused when split_k is 1
   unsigned* tickets;  // [batch][tile], zero between launches
+  // Of variants with `indirect` only, and each only where it is not null: in place of alpha, beta, and a, b, c with strides.
+  const float* alpha_pointer;
+  const float* beta_pointer;
+  const float* const* a_array;
+  const float* const* b_array;
+  float* const* c_array;
 };
 
 // How the tensor copy engine finds one operand; made by Device::encode_tensor_map.
@@ -49,6 +55,10 @@ struct ReduceArgs {
   int split_k;
   int wide_c;
   float beta;
+  // Of reduce_splits_indirect only: the tile kernel's pointers.
+  const float* alpha_pointer;
+  const float* beta_pointer;
+  float* const* c_array;
 };
 
 // C = beta * C (zeros where beta is 0, without reading C); grid-stride over m * n * batch elements.
@@ -57,6 +67,9 @@ struct ScaleArgs {
   long long ldc, stride_c;
   int m, n, batch;
   float beta;
+  // Of scale_indirect only, in place of beta and of c with its stride where they are not null.
+  const float* beta_pointer;
+  float* const* c_array;
 };
 
 // FP64 reference of a problem, for checking: sum[i] = op(A) op(B), magnitude[i] = |op(A)| |op(B)|, packed m x n x batch.

@@ -80,8 +80,9 @@ std::string expression(const KernelVariant& v) {
   text += enumerator("LoadPath", to_string(c.load)) + ", " + enumerator("FmaOrder", to_string(c.order)) + ", " +
           enumerator("AccInit", to_string(c.acc_init)) + ", " + enumerator("Family", to_string(c.family)) + "}, ";
   text += enumerator("Op", v.op_a == Op::N ? "N" : "T") + ", " + enumerator("Op", v.op_b == Op::N ? "N" : "T") + ", ";
-  return text + std::to_string(v.vec_a) + ", " + std::to_string(v.vec_b) + (v.long_ld ? ", true" : ", false") +
-         (v.cluster ? ", true}" : ", false}");
+  text += std::to_string(v.vec_a) + ", " + std::to_string(v.vec_b) + (v.long_ld ? ", true" : ", false") +
+          (v.cluster ? ", true" : ", false");
+  return text + (v.indirect ? ", true}" : "}");
 }
 
 // The device function of a configuration, and the name of its header.
@@ -145,7 +146,8 @@ KernelSpec variant_spec(const KernelVariant& v) {
   const KernelConfig& c = v.config;
   KernelSpec spec;
   spec.name = config_id(c) + "_" + (v.op_a == Op::N ? "n" : "t") + (v.op_b == Op::N ? "n" : "t") + "_v" +
-              std::to_string(v.vec_a) + std::to_string(v.vec_b) + (v.long_ld ? "_long" : "") + (v.cluster ? "_cluster" : "");
+              std::to_string(v.vec_a) + std::to_string(v.vec_b) + (v.long_ld ? "_long" : "") +
+              (v.cluster ? "_cluster" : "") + (v.indirect ? "_indirect" : "");
   const std::string function = function_of(c);
   spec.header = function + ".cuh";
   spec.function = "gemm::" + function + "<" + expression(v) + ">";
@@ -156,7 +158,9 @@ KernelSpec variant_spec(const KernelVariant& v) {
 }
 
 KernelSpec reduce_spec() { return plain_spec("reduce_splits", "reduce.cuh", "ReduceArgs"); }
+KernelSpec reduce_indirect_spec() { return plain_spec("reduce_splits_indirect", "reduce.cuh", "ReduceArgs"); }
 KernelSpec scale_spec() { return plain_spec("scale", "scale.cuh", "ScaleArgs"); }
+KernelSpec scale_indirect_spec() { return plain_spec("scale_indirect", "scale.cuh", "ScaleArgs"); }
 KernelSpec reference_spec() { return plain_spec("reference", "check.cuh", "ReferenceArgs"); }
 KernelSpec compare_spec() { return plain_spec("compare", "check.cuh", "CompareArgs"); }
 KernelSpec guard_spec() { return plain_spec("count_guard_violations", "check.cuh", "GuardArgs"); }

@@ -91,6 +91,7 @@ struct KernelVariant {
   int vec_a = 4, vec_b = 4;  // floats per global load of each operand: 4, 2 or 1, as pointer, ld, stride and size allow
   bool long_ld = false;      // 64-bit offsets inside a tile, for leading dimensions of millions (launch.cpp)
   bool cluster = false;      // the blocks that share a tile's k form a cluster and add their parts (tile family, sm_90+)
+  bool indirect = false;     // alpha, beta or the matrices are found by pointers on the GPU (device/indirect.cuh)
 
   friend constexpr bool operator==(const KernelVariant&, const KernelVariant&) = default;
 

@@ -33,12 +33,27 @@ struct Choice {
 };
 std::string to_string(const Choice& choice);  // config id, with "/split 4 ticket" where k is split
 
+// What a call leaves in GPU memory instead of naming it on the host (KernelVariant::indirect). Where plans are made only the
+// two flags are looked at.
+struct Indirection {
+  bool scalars = false;  // alpha and beta lie at these pointers
+  bool arrays = false;   // the matrices of the batch lie where these arrays of pointers say; strides mean nothing
+  const float* alpha = nullptr;
+  const float* beta = nullptr;
+  const float* const* a = nullptr;
+  const float* const* b = nullptr;
+  float* const* c = nullptr;
+
+  bool any() const { return scalars || arrays; }
+};
+
 // The operands of one call. Pointers are device pointers and may be null when they are not read.
 struct Operands {
   const float* a = nullptr;
   const float* b = nullptr;
   float* c = nullptr;
   float alpha = 1, beta = 0;
+  Indirection indirect{};
 };
 
 // Largest number of tiles times batches that a ticketed split can have: the length of a ticket buffer.
@@ -67,29 +82,43 @@ int64_t workspace_bytes(const Choice& choice, const Problem& problem, int sm_cou
 // Why this choice cannot serve the problem on such a device with that much workspace, or an empty string.
 std::string why_illegal(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace_available);
 
-// A problem bound to compiled kernels: what dispatch remembers. Launching it allocates nothing.
+// The grid of one launch, and for persistent blocks what TileArgs says of their work.
+struct LaunchShape {
+  Grid grid;
+  int whole_items = 0, shared_tiles = 0;
+};
+
+// A problem bound to compiled kernels: what dispatch remembers. Everything that does not change from call to call is
+// computed, so launching it allocates nothing and computes next to nothing.
 struct TilePlan {
   Choice choice;  // with the effective split
   KernelVariant variant;
-  TensorMap map_a{}, map_b{};  // of the operands that the tensor copy engine copies
   std::shared_ptr<Kernel> tile;
   std::shared_ptr<Kernel> reduce;  // null unless reduction is `kernel` and k is split
+
+  // Of the problem that bind_problem was given.
+  TmaTileArgs args{};    // without what a call brings; maps of the operands that the tensor copy engine copies
+  LaunchShape shape;     // of `matrices` matrices
+  int64_t matrices = 1;  // of the batch, in one launch
+  unsigned shared_bytes = 0;
+  unsigned reduce_grid_y = 0;
 };
 
-// Makes the tensor maps of a plan whose variant fits the problem and these operands. build_plan does it; a plan that moves
-// to another problem needs it again.
-Result<bool> encode_maps(Device& device, TilePlan& plan, const Problem& problem, const Operands& operands);
+// Computes those parts of a plan for a problem and operands that the plan's variant fits. build_plan does it; a plan that
+// moves to another problem needs it again.
+Result<bool> bind_problem(Device& device, TilePlan& plan, const Problem& problem, const Operands& operands);
 
-// Compiles what the choice needs for this problem and these pointers' alignment.
+// Compiles what the choice needs for this problem and these pointers' alignment, and binds the problem.
 Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands);
 
-// Enqueues the product: one tile launch for every 65,535 matrices of the batch, and the reduction where k is split.
-// `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be null where
-// no workspace is needed, and belong to one stream at a time.
+// Enqueues the product of the bound problem: one tile launch for every 65,535 matrices of the batch, and the reduction where
+// k is split. `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be
+// null where no workspace is needed, and belong to one stream at a time.
 Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
                          float* workspace, unsigned* tickets, Stream stream);
 
-// C = beta * C for alpha = 0 or k = 0. `scale` is the built scale_spec().
-Result<bool> launch_scale(Device& device, const Kernel& scale, const Problem& problem, float* c, float beta, Stream stream);
+// C = beta * C for alpha = 0 or k = 0. `scale` is the built scale_spec(), or scale_indirect_spec() for indirect operands.
+Result<bool> launch_scale(Device& device, const Kernel& scale, const Problem& problem, const Operands& operands,
+                          Stream stream);
 
 }  // namespace gemm

@@ -43,6 +43,14 @@ class BuildCache : public Device {
   void set_words(void* device, uint32_t word, size_t count, Stream stream) override {
     device_->set_words(device, word, count, stream);
   }
+  void set_words_now(void* device, uint32_t word, size_t count) override { device_->set_words_now(device, word, count); }
+  uint64_t capture_id(Stream stream) override { return device_->capture_id(stream); }
+  Result<bool> keep_with_capture(Stream stream, std::shared_ptr<void> thing) override {
+    return device_->keep_with_capture(stream, std::move(thing));
+  }
+  std::shared_ptr<Marker> make_marker() override { return device_->make_marker(); }
+  void mark(Marker& marker, Stream stream) override { device_->mark(marker, stream); }
+  void wait_for(const Marker& marker, Stream stream) override { device_->wait_for(marker, stream); }
   Result<TensorMap> encode_tensor_map(const TensorMapSpec& spec) override { return device_->encode_tensor_map(spec); }
   void move_tensor_map(TensorMap& map, const float* data) override { device_->move_tensor_map(map, data); }
   Result<bool> launch(const Kernel& kernel, Grid grid, int threads, int shared_bytes, const void* args, size_t args_bytes,

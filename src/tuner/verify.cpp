@@ -288,7 +288,7 @@ Verdict Verifier::check_edge(const TilePlan& tile_plan, const EdgeCase& edge, co
   const int split = plan.choice.reduction == Reduction::stream_k ? 1 : edge.split_k;
   plan.choice.split_k = effective_split(plan.choice.config, p, split);
   plan.reduce = nullptr;
-  encode_maps(device_, plan, p, operands).value_or_throw();
+  bind_problem(device_, plan, p, operands).value_or_throw();
   if (plan.choice.split_k > 1 && plan.choice.reduction == Reduction::kernel)
     plan.reduce = device_.build(reduce_spec()).value_or_throw();
   return run_and_compare(plan, p, operands, c_before, edge_reference_, edge_c_, scratch);

@@ -1,5 +1,10 @@
 // The shared dispatch suite on GPU 0, and what only a GPU can show: grid limits, cuBLAS, streams.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
 
 #include "dispatch_suite.h"
 #include "gemm/gemm.hpp"
@@ -89,6 +94,113 @@ TEST_F(GpuDispatch, ScalingAgreesWithCublas) {
     EXPECT_EQ(theirs.read(b), "");
     EXPECT_EQ(a.data, b.data);
   }
+}
+
+// What the emulated device computes, with the same kernels, is what every GPU gives.
+TEST_F(GpuDispatch, ReproducibleResultsAreThoseOfTheEmulatedDevice) {
+  ContextOptions options;
+  options.find_table = false;
+  const Handle emulated(make_context(make_emulated_device(), options));
+  for (gemm_context_t* context : {context_, emulated.get()})
+    ASSERT_EQ(gemm_set_policy(context, GEMM_POLICY_REPRODUCIBLE), GEMM_SUCCESS);
+  for (const Problem& p : {packed_problem(33, 30, 1600, Op::T, Op::N), packed_problem(270, 260, 41),
+                           packed_problem(20, 24, 70, Op::N, Op::T, 2)}) {
+    std::vector<std::vector<float>> results;
+    for (gemm_context_t* context : {context_, emulated.get()}) {
+      Device& on = context->context.device();
+      const ApiCase c{p, 0.7f, 1.3f};
+      const Buffer a =
+          upload(on, random_matrix(p.rows_a(), p.columns_a(), p.lda, p.stride_a, p.batch, p.extent_a(), false, 1), 0);
+      const Buffer b =
+          upload(on, random_matrix(p.rows_b(), p.columns_b(), p.ldb, p.stride_b, p.batch, p.extent_b(), false, 2), 0);
+      GuardedC out(on, c_before(c), 64, 0);
+      ASSERT_EQ(call(context, c, a.as<float>(), b.as<float>(), out.data()), GEMM_SUCCESS) << gemm_last_error();
+      HostMatrix after = c_before(c);
+      EXPECT_EQ(out.read(after), "");
+      results.push_back(after.data);
+    }
+    EXPECT_EQ(results[0], results[1]) << p;
+  }
+}
+
+TEST_F(GpuDispatch, ThreadsWithStreamsOfTheirOwn) {
+  const Problem p = packed_problem(68, 72, 520);
+  force(context_, {emulated_configs().front(), 4, Reduction::kernel}, {p});
+  const HostMatrix a = random_matrix(p.m, p.k, p.lda, 0, 1, p.extent_a(), false, 1);
+  const HostMatrix b = random_matrix(p.k, p.n, p.ldb, 0, 1, p.extent_b(), false, 2);
+  const Buffer device_a = upload(device(), a, 0), device_b = upload(device(), b, 0);
+  constexpr size_t kThreads = 20;  // more than there are workspaces
+  const ApiCase c{p};
+  const HostMatrix before = c_before(c);
+  std::vector<std::unique_ptr<GuardedC>> outputs;
+  for (size_t t = 0; t < kThreads; ++t) outputs.push_back(std::make_unique<GuardedC>(device(), before, 64, 0));
+  std::vector<cudaStream_t> streams(kThreads);
+  for (cudaStream_t& stream : streams) ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  std::vector<std::thread> threads;
+  std::atomic<int> failures{0};
+  for (size_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      const gemm_problem_t problem = c_problem(p);
+      for (int i = 0; i < 100; ++i)
+        failures +=
+            gemm_sgemm_ex(context_, reinterpret_cast<gemm_stream_t>(streams[t]), &problem, GEMM_SCALARS_HOST, &c.alpha,
+                          device_a.as<float>(), device_b.as<float>(), &c.beta, outputs[t]->data()) != GEMM_SUCCESS;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+  device().synchronize(nullptr);
+  for (const auto& output : outputs) {
+    HostMatrix after = before;
+    EXPECT_EQ(output->read(after), "");
+    EXPECT_EQ(why_wrong({{}, p, 1, 0}, a, b, before, after), "");
+  }
+  for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
+}
+
+TEST_F(GpuDispatch, SeveralGpusInOneProcess) {
+  std::string why;
+  if (cuda_device_count(&why) < 2) GTEST_SKIP() << "needs two GPUs";
+  ContextOptions options;
+  options.find_table = false;
+  const Handle second(make_context(open_cuda_device(1).value_or_throw(), options));
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  // In turn by one thread, whose current device stays, and side by side.
+  for (int round = 0; round < 2; ++round)
+    for (gemm_context_t* context : {context_, second.get()})
+      EXPECT_EQ(check_case(context, {packed_problem(100, 90, 80, Op::T, Op::N), 1, 0.5f}), "");
+  int current = -1;
+  EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+  EXPECT_EQ(current, 0);
+  std::vector<std::string> wrong(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < wrong.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 10 && wrong[t].empty(); ++round)
+        wrong[t] = check_case(t % 2 ? context_ : second.get(), {packed_problem(65 + round, 40, 2048), 1, 1});
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& text : wrong) EXPECT_EQ(text, "");
+}
+
+// A plan that was prepared without pointers is the one that aligned pointers get.
+TEST_F(GpuDispatch, PrepareWithoutPointersChoosesTensorCopies) {
+  const Problem p = packed_problem(64, 64, 64);
+  force(context_, {emulated_configs()[8], 1, Reduction::ticket}, {p});
+  const gemm_problem_t problem = c_problem(p);
+  ASSERT_EQ(gemm_prepare(context_, nullptr, &problem, nullptr, nullptr, nullptr), GEMM_SUCCESS) << gemm_last_error();
+  EXPECT_NE(explanation(context_, p).find("rule       exact"), std::string::npos) << explanation(context_, p);
+  EXPECT_EQ(check_case(context_, {p, 1, 0.5f}), "");
+  EXPECT_EQ(counted().exact, 2u);
+}
+
+// The table may say cuBLAS; where alpha is on the device, what it must not read is for our kernels to know.
+TEST_F(GpuDispatch, CublasServesPointerArraysAndScalarsOnTheDevice) {
+  const std::vector<ApiCase> cases = found_on_the_device({{packed_problem(65, 64, 33, Op::T, Op::N, 3), 1, 0.5f}});
+  ASSERT_EQ(gemm_set_policy(context_, GEMM_POLICY_CUBLAS_ONLY), GEMM_SUCCESS);
+  check_all(cases);
+  check_all(k_zero_cases());
+  EXPECT_GT(counted().cublas, 0u);
+  EXPECT_EQ(counted().scaled, 0u);
 }
 
 TEST_F(GpuDispatch, CreateFindsATableOrServesWithoutOne) {

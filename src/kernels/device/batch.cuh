@@ -236,9 +236,16 @@ struct BatchProduct {
 
 template <KernelVariant V>
 GEMM_DEVICE void batch(const TileArgs& args) {
+  if (only_scales<V>(args)) return;
   const unsigned warp = threadIdx.x / 32;
   const unsigned matrix = blockIdx.x * matrices_per_block(V.config) + warp;
   if (matrix >= static_cast<unsigned>(args.batch)) return;
+  if constexpr (may_be_unaligned(V)) {
+    if (!is_aligned<V>(args, matrix)) {
+      batch<with_single_floats(V)>(args);
+      return;
+    }
+  }
 
   const int lane = static_cast<int>(threadIdx.x % 32);
   const long long index = matrix;
@@ -246,12 +253,12 @@ GEMM_DEVICE void batch(const TileArgs& args) {
   product.init(static_cast<int>(warp), lane);
   BatchOperand<V, true> a;
   BatchOperand<V, false> b;
-  a.init(args.a + index * args.stride_a, args.lda, args.m, lane);
-  b.init(args.b + index * args.stride_b, args.ldb, args.n, lane);
+  a.init(matrix_a<V>(args, index), args.lda, args.m, lane);
+  b.init(matrix_b<V>(args, index), args.ldb, args.n, lane);
   float acc[BatchProduct<V>::kRows][BatchProduct<V>::kColumns];
   product.run(acc, a, b, args.k);
-  const Output out{args.c + index * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
-  product.store(acc, out, args.alpha);
+  const Output out = output_of<V>(args, index);
+  product.store(acc, out, alpha_of<V>(args));
 }
 
 }  // namespace gemm

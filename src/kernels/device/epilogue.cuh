@@ -14,6 +14,7 @@
 // accumulators: 16-byte stores of the accumulators themselves would pin their register banks in the main loop.
 #pragma once
 
+#include "kernels/device/indirect.cuh"
 #include "kernels/device/platform.cuh"
 
 namespace gemm {
@@ -33,6 +34,13 @@ GEMM_DEVICE void store_one(const Output& out, int row, int column, float v) {
   if (row >= out.m || column >= out.n) return;
   float* c = out.c + column * out.ldc + row;
   *c = out.beta != 0.0f ? fmaf(out.beta, *c, v) : v;
+}
+
+// Matrix `batch` of a product's C.
+template <KernelVariant V>
+GEMM_DEVICE Output output_of(const TileArgs& args, long long batch) {
+  float* c = matrix_c<V>(args, batch);
+  return {c, args.ldc, args.m, args.n, beta_of<V>(args), is_wide<V>(args, c)};
 }
 
 // Four consecutive rows of one column.
@@ -195,16 +203,16 @@ GEMM_DEVICE TileItem block_item(const TileArgs& args, int tile_m, int tile_n) {
 }
 
 // Where its results go.
-template <int BM, int BN>
+template <KernelVariant V>
 GEMM_DEVICE TileTarget block_target(const TileArgs& args, const TileItem& item) {
   const long long tile = static_cast<long long>(item.batch) * args.tiles_m * args.tiles_n + item.tile;
   TileTarget target;
-  target.out = {args.c + item.batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+  target.out = output_of<V>(args, item.batch);
   target.row = item.row;
   target.column = item.column;
   target.split = item.split;
   target.split_k = args.split_k;
-  target.partials = reinterpret_cast<float4*>(args.workspace) + tile * args.split_k * (BM * BN / 4);
+  target.partials = reinterpret_cast<float4*>(args.workspace) + tile * args.split_k * (V.config.BM * V.config.BN / 4);
   target.first_partial = 0;
   target.ticket = args.tickets + tile;
   return target;

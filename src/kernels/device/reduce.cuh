@@ -8,7 +8,9 @@
 
 namespace gemm {
 
-GEMM_DEVICE void reduce_splits(const ReduceArgs& args) {
+// `output(i)` is matrix i of C.
+template <class OutputOf>
+GEMM_DEVICE void reduce_splits_to(const ReduceArgs& args, const OutputOf& output) {
   const int quads = args.BM * args.BN / 4;
   const int q = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
   if (q >= quads) return;
@@ -22,8 +24,24 @@ GEMM_DEVICE void reduce_splits(const ReduceArgs& args) {
     partial += quads;
     add(sum, load_from_l2(partial));
   }
-  const Output out{args.c + batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+  const Output out = output(batch);
   store_four(out, tile_m * args.BM + q % (args.BM / 4) * 4, tile_n * args.BN + q / (args.BM / 4), sum);
+}
+
+GEMM_DEVICE void reduce_splits(const ReduceArgs& args) {
+  reduce_splits_to(args, [&](long long batch) {
+    return Output{args.c + batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+  });
+}
+
+// After a tile kernel with `indirect`, which has scaled C already where alpha is 0.
+GEMM_DEVICE void reduce_splits_indirect(const ReduceArgs& args) {
+  if (args.alpha_pointer && *args.alpha_pointer == 0.0f) return;
+  reduce_splits_to(args, [&](long long batch) {
+    float* c = args.c_array ? args.c_array[batch] : args.c + batch * args.stride_c;
+    const float beta = args.beta_pointer ? *args.beta_pointer : args.beta;
+    return Output{c, args.ldc, args.m, args.n, beta, args.wide_c != 0 && is_multiple(c, 4)};
+  });
 }
 
 }  // namespace gemm

@@ -1,6 +1,7 @@
 // C = beta * C, for alpha = 0 or k = 0. With beta = 0, C is not read. Each thread walks over elements a grid apart.
 #pragma once
 
+#include "kernels/device/indirect.cuh"
 #include "kernels/device/platform.cuh"
 
 namespace gemm {
@@ -14,6 +15,12 @@ GEMM_DEVICE void scale(const ScaleArgs& args) {
     float* c = args.c + i / per_matrix * args.stride_c + element / args.m * args.ldc + element % args.m;
     *c = args.beta != 0.0f ? args.beta * *c : 0.0f;
   }
+}
+
+// The same with beta, or the matrices, found by pointers on the GPU.
+GEMM_DEVICE void scale_indirect(const ScaleArgs& args) {
+  const auto matrix = [&](long long i) { return args.c_array ? args.c_array[i] : args.c + i * args.stride_c; };
+  scale_matrices(matrix, args.ldc, args.m, args.n, args.batch, args.beta_pointer ? *args.beta_pointer : args.beta);
 }
 
 }  // namespace gemm

@@ -202,8 +202,8 @@ struct SpecializedTile {
     for (int number = work.first(); number != work.kEnd; number = work.next(number)) {
       const TileItem item = work.item_of(number);
       const long long row = item.row, column = item.column, k_begin = item.k_begin;
-      const float* a = tile.a + item.batch * tile.stride_a;
-      const float* b = tile.b + item.batch * tile.stride_b;
+      const float* a = matrix_a<V>(tile, item.batch);
+      const float* b = matrix_b<V>(tile, item.batch);
       a += V.a_along_k() ? row * tile.lda + k_begin : row + k_begin * tile.lda;
       b += V.b_along_k() ? column * tile.ldb + k_begin : column + k_begin * tile.ldb;
       const int end = item.k_begin + item.depth;
@@ -290,7 +290,7 @@ struct SpecializedTile {
       multiply_item(acc, at, base, (work.item_of(number).depth + T::BK - 1) / T::BK);
       forget(number);
       const T again = tile_of_thread();
-      again.finish(acc, work.target_of(number), args.alpha, args.use_tickets != 0,
+      again.finish(acc, work.target_of(number), alpha_of<V>(args), args.use_tickets != 0,
                    reinterpret_cast<unsigned*>(again.shared + R::kFlag / 4));
     }
   }
@@ -298,6 +298,7 @@ struct SpecializedTile {
 
 template <KernelVariant V>
 GEMM_DEVICE void specialized_tile(const TmaTileArgs& args) {
+  if (only_scales<V>(args.tile)) return;
   using S = SpecializedTile<V>;
   Tile<V> tile;
   tile.init(static_cast<int>(threadIdx.x));

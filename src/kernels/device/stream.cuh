@@ -337,11 +337,18 @@ struct StreamBlock {
 
 template <KernelVariant V>
 GEMM_DEVICE void stream(const TileArgs& args) {
+  if (only_scales<V>(args)) return;
+  if constexpr (may_be_unaligned(V)) {
+    if (!is_aligned<V>(args, blockIdx.z)) {
+      stream<with_single_floats(V)>(args);
+      return;
+    }
+  }
   using S = StreamBlock<V>;
   const TileItem item = S::item_of_block(args);
   const long long row = item.row, column = item.column, k = item.k_begin;
-  const float* a = args.a + item.batch * args.stride_a + (V.op_a == Op::N ? row + k * args.lda : row * args.lda + k);
-  const float* b = args.b + item.batch * args.stride_b + (V.op_b == Op::N ? column * args.ldb + k : column + k * args.ldb);
+  const float* a = matrix_a<V>(args, item.batch) + (V.op_a == Op::N ? row + k * args.lda : row * args.lda + k);
+  const float* b = matrix_b<V>(args, item.batch) + (V.op_b == Op::N ? column * args.ldb + k : column + k * args.ldb);
   const int rows_a = args.m - item.row, rows_b = args.n - item.column;
   constexpr bool kLongA = S::Layout::kLongA;
 
@@ -352,7 +359,7 @@ GEMM_DEVICE void stream(const TileArgs& args) {
                                 steps * S::Layout::kStep};
   typename S::Sums acc = {};
   S::run(acc, rows, columns, steps);
-  S::finish(acc, block_target<S::BM, S::BN>(args, item), args.alpha, args.use_tickets != 0);
+  S::finish(acc, block_target<V>(args, item), alpha_of<V>(args), args.use_tickets != 0);
 }
 
 }  // namespace gemm

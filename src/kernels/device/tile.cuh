@@ -279,6 +279,13 @@ struct Tile {
 
 template <KernelVariant V>
 GEMM_DEVICE void tile(const TileArgs& args) {
+  if (only_scales<V>(args)) return;
+  if constexpr (may_be_unaligned(V)) {
+    if (!is_aligned<V>(args, blockIdx.z)) {
+      tile<with_single_floats(V)>(args);
+      return;
+    }
+  }
   using T = Tile<V>;
   T t;
   t.init(static_cast<int>(threadIdx.x));
@@ -287,8 +294,8 @@ GEMM_DEVICE void tile(const TileArgs& args) {
 
   const TileItem item = T::item_of_block(args);
   const long long row = item.row, column = item.column, k = item.k_begin;
-  const float* a = args.a + item.batch * args.stride_a + (V.op_a == Op::N ? row + k * args.lda : row * args.lda + k);
-  const float* b = args.b + item.batch * args.stride_b + (V.op_b == Op::N ? column * args.ldb + k : column + k * args.ldb);
+  const float* a = matrix_a<V>(args, item.batch) + (V.op_a == Op::N ? row + k * args.lda : row * args.lda + k);
+  const float* b = matrix_b<V>(args, item.batch) + (V.op_b == Op::N ? column * args.ldb + k : column + k * args.ldb);
   typename T::OperandA operand_a;
   typename T::OperandB operand_b;
   operand_a.init(a, args.lda, args.m - item.row, item.depth);
@@ -299,7 +306,7 @@ GEMM_DEVICE void tile(const TileArgs& args) {
     t.run_staged(acc, operand_a, operand_b, item.depth);
   else
     t.run_async(acc, operand_a, operand_b, item.depth);
-  t.finish(acc, block_target<T::BM, T::BN>(args, item), args.alpha, args.use_tickets != 0,
+  t.finish(acc, block_target<V>(args, item), alpha_of<V>(args), args.use_tickets != 0,
            reinterpret_cast<unsigned*>(t.trailer()));
 }
 

@@ -158,6 +158,7 @@ struct TmaTile {
 
 template <KernelVariant V>
 GEMM_DEVICE void tma_tile(const TmaTileArgs& args) {
+  if (only_scales<V>(args.tile)) return;
   using T = Tile<V>;
   const TileItem item = T::item_of_block(args.tile);
   TmaTile<V> self{args, {}, item, shared_pointer(dynamic_shared())};
@@ -167,7 +168,7 @@ GEMM_DEVICE void tma_tile(const TmaTileArgs& args) {
   block_barrier();
   float acc[T::kRows][T::kColumns];
   self.run(acc);
-  self.tile.finish(acc, block_target<T::BM, T::BN>(args.tile, item), args.tile.alpha, args.tile.use_tickets != 0,
+  self.tile.finish(acc, block_target<V>(args.tile, item), alpha_of<V>(args.tile), args.tile.use_tickets != 0,
                    reinterpret_cast<unsigned*>(self.tile.trailer()));
 }
 

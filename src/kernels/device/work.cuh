@@ -93,7 +93,7 @@ struct Work {
     const TileItem item = item_of(number);
     const long long tile = static_cast<long long>(item.batch) * args.tiles_m * args.tiles_n + item.tile;
     TileTarget target;
-    target.out = {args.c + item.batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+    target.out = output_of<V>(args, item.batch);
     target.row = item.row;
     target.column = item.column;
     target.split = item.split;
