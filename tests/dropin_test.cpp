@@ -11,10 +11,8 @@
 #include <thread>
 
 #include "command.h"
-#include "dispatch/explain.h"
 #include "dispatch_cases.h"
 #include "dropin/call.h"
-#include "dropin/own_kernels.h"
 #include "dropin/real_library.h"
 #include "dropin/report.h"
 #include "dropin/server.h"
@@ -39,7 +37,7 @@ using dropin::Verdict;
 constexpr cudaDataType kFloat = CUDA_R_32F;
 
 gemm_context_t* emulated_context(EmulatorOptions options = default_emulator_options()) {
-  return make_context(make_emulated_device(std::move(options)), {.find_table = false, .warn = {}});
+  return make_context(make_emulated_device(std::move(options)), {.find_table = false, .cublas_is_callers = true});
 }
 
 // A product that is done through one of the entry points, with everything that a call may set.
@@ -107,12 +105,20 @@ cublasStatus_t call(Request r, const float* a, const float* b, float* c) {
   const auto op_a = r.op_a, op_b = r.op_b;
   const auto i = [](int64_t size) { return static_cast<int>(size); };
   if (r.null_a) a = nullptr;
-  const float* const* pointers_a = &a;
-  const float* const* pointers_b = &b;
-  float* const* pointers_c = &c;
-  const auto* untyped_a = reinterpret_cast<const void* const*>(&a);
-  const auto* untyped_b = reinterpret_cast<const void* const*>(&b);
-  auto* const* untyped_c = reinterpret_cast<void* const*>(&c);
+  // The emulated device reads the host's memory, so this is an array on the device.
+  std::vector<const float*> arrays_a, arrays_b;
+  std::vector<float*> arrays_c;
+  for (int64_t matrix = 0; matrix < p.batch; ++matrix) {
+    arrays_a.push_back(a + matrix * p.stride_a);
+    arrays_b.push_back(b + matrix * p.stride_b);
+    arrays_c.push_back(c + matrix * p.stride_c);
+  }
+  const float* const* pointers_a = r.null_a ? nullptr : arrays_a.data();
+  const float* const* pointers_b = arrays_b.data();
+  float* const* pointers_c = arrays_c.data();
+  const auto* untyped_a = reinterpret_cast<const void* const*>(pointers_a);
+  const auto* untyped_b = reinterpret_cast<const void* const*>(pointers_b);
+  auto* const* untyped_c = reinterpret_cast<void* const*>(pointers_c);
   switch (r.entry) {
     case Entry::sgemm:
       return cublasSgemm_v2(h, op_a, op_b, i(p.m), i(p.n), i(p.k), alpha, a, i(p.lda), b, i(p.ldb), beta, c, i(p.ldc));
@@ -125,10 +131,10 @@ cublasStatus_t call(Request r, const float* a, const float* b, float* c) {
                                           beta, c, p.ldc, p.stride_c, p.batch);
     case Entry::sgemm_batched:
       return cublasSgemmBatched(h, op_a, op_b, i(p.m), i(p.n), i(p.k), alpha, pointers_a, i(p.lda), pointers_b, i(p.ldb),
-                                beta, pointers_c, i(p.ldc), 1);
+                                beta, pointers_c, i(p.ldc), i(p.batch));
     case Entry::sgemm_batched_64:
       return cublasSgemmBatched_64(h, op_a, op_b, p.m, p.n, p.k, alpha, pointers_a, p.lda, pointers_b, p.ldb, beta,
-                                   pointers_c, p.ldc, 1);
+                                   pointers_c, p.ldc, p.batch);
     case Entry::sgemm_ex:
       return cublasSgemmEx(h, op_a, op_b, i(p.m), i(p.n), i(p.k), alpha, a, r.type_a, i(p.lda), b, kFloat, i(p.ldb), beta, c,
                            kFloat, i(p.ldc));
@@ -151,10 +157,10 @@ cublasStatus_t call(Request r, const float* a, const float* b, float* c) {
                                            r.algorithm);
     case Entry::gemm_batched_ex:
       return cublasGemmBatchedEx(h, op_a, op_b, i(p.m), i(p.n), i(p.k), alpha, untyped_a, r.type_a, i(p.lda), untyped_b,
-                                 kFloat, i(p.ldb), beta, untyped_c, kFloat, i(p.ldc), 1, r.compute, r.algorithm);
+                                 kFloat, i(p.ldb), beta, untyped_c, kFloat, i(p.ldc), i(p.batch), r.compute, r.algorithm);
     case Entry::gemm_batched_ex_64:
       return cublasGemmBatchedEx_64(h, op_a, op_b, p.m, p.n, p.k, alpha, untyped_a, r.type_a, p.lda, untyped_b, kFloat,
-                                    p.ldb, beta, untyped_c, kFloat, p.ldc, 1, r.compute, r.algorithm);
+                                    p.ldb, beta, untyped_c, kFloat, p.ldc, p.batch, r.compute, r.algorithm);
     case Entry::lt_matmul: return call_lt(r, a, b, c);
   }
   return CUBLAS_STATUS_INTERNAL_ERROR;
@@ -263,6 +269,41 @@ TEST_F(Dropin, ServesStridedBatches) {
   }
 }
 
+TEST_F(Dropin, ServesArraysOfPointers) {
+  for (const Entry entry :
+       {Entry::sgemm_batched, Entry::sgemm_batched_64, Entry::gemm_batched_ex, Entry::gemm_batched_ex_64}) {
+    EXPECT_EQ(check_served(request(entry, packed_problem(7, 9, 11, Op::T, Op::N, 3))), "") << name_of(entry);
+    EXPECT_EQ(check_served(request(entry, with_strides(packed_problem(8, 8, 8, Op::N, Op::T, 2), 65, 0, 70))), "");
+  }
+}
+
+TEST_F(Dropin, ServesScalarsOnTheDevice) {
+  for (size_t entry = 0; entry < kEntryNames.size(); ++entry) {
+    Request r = request(static_cast<Entry>(entry), packed_problem(9, 10, 11));
+    r.settings.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+    r.operation[CUBLASLT_MATMUL_DESC_POINTER_MODE] = CUBLASLT_POINTER_MODE_DEVICE;
+    EXPECT_EQ(check_served(r), "") << kEntryNames[entry];
+  }
+}
+
+// The table says that cuBLAS wins: the caller's own handle is to do it.
+TEST_F(Dropin, LeavesToCublasWhatTheTableGivesIt) {
+  const Problem p = packed_problem(5, 6, 7);
+  Table table = table_of(context_->context.device().info(), {emulated_configs().front(), 1, Reduction::ticket},
+                         {packed_problem(64, 64, 64), p});
+  table.points.back().use_cublas = true;
+  table.points.back().cublas_us = 5;
+  const TemporaryFolder folder;
+  save_table(table, folder.file("table.json")).value_or_throw();
+  gemm_context_t* tuned = emulated_context();
+  ASSERT_EQ(gemm_load_table(tuned, folder.file("table.json").c_str()), GEMM_SUCCESS) << gemm_last_error();
+  dropin::Server server([](Stream) { return 0; }, [&](int) { return tuned; });
+  dropin::used_server = &server;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(check_forwarded(request(Entry::sgemm, p), Verdict::cublas_chosen), "");
+  EXPECT_EQ(check_served(request(Entry::sgemm, packed_problem(64, 64, 64))), "");
+  gemm_destroy(tuned);
+}
+
 TEST_F(Dropin, ServesManyThreads) {
   std::vector<std::string> whys(4);
   std::vector<std::thread> threads;
@@ -296,6 +337,8 @@ const std::set<Entry> kTyped = {Entry::gemm_ex, Entry::gemm_ex_64, Entry::gemm_s
 const std::set<Entry> kSized = {
     Entry::sgemm,      Entry::sgemm_64,      Entry::sgemm_ex,         Entry::sgemm_ex_64,     Entry::gemm_ex,
     Entry::gemm_ex_64, Entry::sgemm_strided, Entry::sgemm_strided_64, Entry::gemm_strided_ex, Entry::gemm_strided_ex_64};
+const std::set<Entry> kArrays = {Entry::sgemm_batched, Entry::sgemm_batched_64, Entry::gemm_batched_ex,
+                                 Entry::gemm_batched_ex_64};
 const std::set<Entry> kLt = {Entry::lt_matmul};
 
 std::vector<Reason> reasons() {
@@ -315,7 +358,6 @@ std::vector<Reason> reasons() {
       {unusual, kBatches, [](Request& r) { r.problem.batch = 0; }},
       {unusual, kBatches, [](Request& r) { r.problem.batch = 2, r.problem.stride_c = 0; }},
       {unusual, kBatches, [](Request& r) { r.problem.batch = 2, r.problem.stride_b = -1; }},
-      {Verdict::device_scalars, kSized, [](Request& r) { r.settings.pointer_mode = CUBLAS_POINTER_MODE_DEVICE; }},
       {Verdict::reduced_math, kSized, [](Request& r) { r.settings.math_mode = CUBLAS_TF32_TENSOR_OP_MATH; }},
       {Verdict::reduced_math, kSized, [](Request& r) { r.settings.math_mode = CUBLAS_TENSOR_OP_MATH; }},
       {Verdict::reduced_math, kSized, [](Request& r) { r.settings.math_mode = 4; }},
@@ -323,15 +365,25 @@ std::vector<Reason> reasons() {
       {Verdict::not_fp32, typed_operands, [](Request& r) { r.type_a = CUDA_R_16F; }},
       {Verdict::not_fp32, kTyped, [](Request& r) { r.compute = CUBLAS_COMPUTE_32F_FAST_TF32; }},
       {Verdict::algorithm, kTyped, [](Request& r) { r.algorithm = CUBLAS_GEMM_ALGO3; }},
-      {Verdict::pointer_array,
-       {Entry::sgemm_batched, Entry::sgemm_batched_64, Entry::gemm_batched_ex, Entry::gemm_batched_ex_64},
-       [](Request&) {}},
+      {unusual, kArrays, [](Request& r) { r.null_a = true; }},
+      {unusual, kArrays, [](Request& r) { r.problem.batch = 0; }},
+      {unusual, kArrays, [](Request& r) { r.problem.lda = 4; }},
+      {Verdict::reduced_math, kArrays, [](Request& r) { r.settings.math_mode = CUBLAS_TF32_TENSOR_OP_MATH; }},
+      {Verdict::not_fp32, {Entry::gemm_batched_ex, Entry::gemm_batched_ex_64}, [](Request& r) { r.type_a = CUDA_R_16F; }},
+      {Verdict::algorithm,
+       {Entry::gemm_batched_ex, Entry::gemm_batched_ex_64},
+       [](Request& r) { r.algorithm = CUBLAS_GEMM_ALGO3; }},
       {Verdict::not_fp32, kLt, [](Request& r) { r.compute = CUBLAS_COMPUTE_32F_FAST_TF32; }},
       {Verdict::not_fp32, kLt, [](Request& r) { r.layout_a[CUBLASLT_MATRIX_LAYOUT_TYPE] = CUDA_R_16F; }},
       {Verdict::not_fp32, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_SCALE_TYPE] = CUDA_R_16F; }},
       {Verdict::epilogue, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_RELU_BIAS; }},
       {Verdict::epilogue, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_D_SCALE_POINTER] = 4096; }},
-      {Verdict::device_scalars, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_POINTER_MODE] = 1; }},
+      {Verdict::scalar_vectors, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_POINTER_MODE] = 2; }},
+      {Verdict::layout, kLt,
+       [](Request& r) {
+         r.operation[CUBLASLT_MATMUL_DESC_POINTER_MODE] = 1;
+         r.beta = 0, r.other_c = true;
+       }},
       {Verdict::sm_limit, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET] = 66; }},
       {Verdict::layout, kLt, [](Request& r) { r.layout_a[CUBLASLT_MATRIX_LAYOUT_ORDER] = CUBLASLT_ORDER_ROW; }},
       {Verdict::layout, kLt, [](Request& r) { r.layout_a[CUBLASLT_MATRIX_LAYOUT_ROWS] = 9; }},
@@ -393,17 +445,6 @@ TEST_F(Dropin, OpensEachGpuOnce) {
   EXPECT_EQ(opened, 1);
   EXPECT_EQ(server.serve(product, memory.data()), Verdict::served);
   EXPECT_EQ(opened, 2);
-}
-
-// The words of Context::explain on which the choice between own kernels and the caller's cuBLAS hangs.
-TEST(DropinParts, KnowsWhenDispatchWouldUseCublas) {
-  const Problem p = packed_problem(64, 64, 64);
-  Candidate candidate;
-  candidate.use_cublas = true;
-  EXPECT_TRUE(dropin::says_cublas(explain(p, candidate, "none", {})));
-  candidate.use_cublas = false;
-  candidate.choice = {emulated_configs().front(), 1, Reduction::ticket};
-  EXPECT_FALSE(dropin::says_cublas(explain(p, candidate, "none", {"cublas: cuBLAS"})));
 }
 
 TEST(DropinParts, ReadsTheEnvironment) {

@@ -40,7 +40,11 @@ const char* name_of(gemm_policy_t policy) {
 }  // namespace
 
 Context::Context(std::unique_ptr<Device> device, ContextOptions options)
-    : device_(std::move(device)), log_(make_log(options)), streams_(*device_), captures_(*device_) {
+    : device_(std::move(device)),
+      cublas_is_callers_(options.cublas_is_callers),
+      log_(make_log(options)),
+      streams_(*device_),
+      captures_(*device_) {
   if (const char* path = std::getenv("GEMM_RECORD"); path && *path) record_.emplace(path);
   if (options.find_table) find_table();
 }

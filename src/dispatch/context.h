@@ -36,6 +36,7 @@ struct ContextOptions {
   std::function<void(const std::string&)> warn = nullptr;    // default: one line on stderr
   std::function<void(const std::string&)> inform = nullptr;  // what GEMM_LOG=info and debug add; default: the same
   std::optional<LogLevel> log_level = std::nullopt;          // default: as GEMM_LOG says
+  bool cublas_is_callers = false;                            // who calls has a cuBLAS of its own: see Context::sgemm
 };
 
 // Thread-safe, as gemm.h says. A call with a known shape goes through sgemm() alone and takes no lock; everything else reads
@@ -50,6 +51,7 @@ class Context {
   Device& device() { return *device_; }
 
   Status load_table(const std::string& path);
+  // With ContextOptions::cublas_is_callers a product for which cuBLAS is the choice is NOT_SUPPORTED, without a launch.
   Status sgemm(const Problem& problem, const Operands& operands, Stream stream);
   Status prepare(const Problem& problem, const Operands& operands, Stream stream);
   Status explain(const Problem& problem, const Operands& operands, std::string& text);
@@ -102,6 +104,7 @@ class Context {
   Result<Cublas*> cublas();
 
   std::unique_ptr<Device> device_;
+  const bool cublas_is_callers_;
   Log log_;
   std::optional<ShapeRecord> record_;  // where GEMM_RECORD is set
 

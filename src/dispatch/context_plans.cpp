@@ -96,6 +96,7 @@ Decision Context::decide_reproducible(const Problem& problem, int64_t workspace)
 Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const Operands& operands) {
   Plan plan;
   plan.candidate = candidate;
+  if (candidate.use_cublas && cublas_is_callers_) return plan;
   if (candidate.use_cublas) {
     const Result<Cublas*> opened = cublas();
     if (!opened) return Failure{opened.error()};
@@ -131,6 +132,7 @@ Result<const Kernel*> Context::scale_kernel(bool indirect) {
 }
 
 Result<Cublas*> Context::cublas() {
+  if (cublas_is_callers_) return Failure{"cuBLAS is left to the caller"};
   const std::lock_guard<std::mutex> lock(first_need_);
   if (cublas_) return cublas_.get();
   if (cublas_missing_.empty()) {

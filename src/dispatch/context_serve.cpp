@@ -173,6 +173,7 @@ void Context::give_up_workspace(const std::string& why) {
 }
 
 Status Context::launch(const Plan& plan, const Problem& problem, const Operands& operands, Stream stream, StreamSet* set) {
+  if (plan.candidate.use_cublas && !plan.cublas) return {GEMM_NOT_SUPPORTED, "cuBLAS is left to the caller"};
   SetUse use(*device_, set, stream);
   float* const workspace = set ? set->workspace : nullptr;
   if (plan.cublas) {

@@ -54,8 +54,7 @@ enum class Verdict {
   not_fp32,        // other types, or a compute type that allows less than FP32
   reduced_math,    // the handle or the environment allows TF32 or emulated FP32
   algorithm,       // the caller names an algorithm
-  device_scalars,  // alpha and beta lie on the GPU
-  pointer_array,   // a batch given as an array of pointers
+  scalar_vectors,  // cublasLtMatmul with an alpha for each row
   epilogue,        // cublasLtMatmul with bias, activation, scaling
   layout,          // cublasLtMatmul with layouts other than plain column-major ones
   sm_limit,        // the caller limits the number of multiprocessors
@@ -68,19 +67,20 @@ enum class Verdict {
 
 // For people, in the order of Verdict.
 inline constexpr std::array kVerdictNames = {
-    "served",        "failed",   "off",    "not FP32", "TF32 or emulation", "algorithm",     "device scalars",
-    "pointer array", "epilogue", "layout", "SM limit", "unusual",           "other context", "GPU not supported",
-    "cuBLAS chosen", "refused"};
+    "served", "failed",   "off",     "not FP32",      "TF32 or emulation", "algorithm",     "scalar vectors", "epilogue",
+    "layout", "SM limit", "unusual", "other context", "GPU not supported", "cuBLAS chosen", "refused"};
 
 // A product that cuBLAS was asked for. `verdict` is what the arguments alone say; the rest is meaningful where it is served.
 struct Call {
   Verdict verdict = Verdict::served;
   Problem problem;
   const float* alpha = nullptr;
-  const float* a = nullptr;
-  const float* b = nullptr;
+  const void* a = nullptr;  // floats; where pointer_arrays is set, pointers to floats
+  const void* b = nullptr;
   const float* beta = nullptr;
-  float* c = nullptr;
+  void* c = nullptr;
+  bool pointer_arrays = false;
+  bool device_scalars = false;  // alpha and beta lie on the GPU; known once the handle has been asked
 };
 
 inline Call forwarded(Verdict why) {

@@ -9,27 +9,35 @@ bool op_of(cublasOperation_t given, Op& op) {
   return given == CUBLAS_OP_N || given == CUBLAS_OP_T || given == CUBLAS_OP_C;
 }
 
-bool is_float_pointer(const void* pointer) { return pointer && reinterpret_cast<uintptr_t>(pointer) % sizeof(float) == 0; }
+bool is_aligned(const void* pointer, size_t bytes) { return pointer && reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
+
+// What does not depend on where the matrices lie. Where there is nothing to multiply it is rare, quick, and full of special
+// cases of which arguments count.
+bool is_plain(cublasOperation_t op_a, cublasOperation_t op_b, Problem& p, const void* alpha, const void* beta) {
+  return op_of(op_a, p.op_a) && op_of(op_b, p.op_b) && is_aligned(alpha, sizeof(float)) && is_aligned(beta, sizeof(float)) &&
+         p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0 && why_refused(p).empty();
+}
 
 }  // namespace
 
 Call describe(cublasOperation_t op_a, cublasOperation_t op_b, Problem sizes, const void* alpha, const void* a, const void* b,
               const void* beta, void* c) {
-  Problem& p = sizes;
-  bool plain = op_of(op_a, p.op_a) && op_of(op_b, p.op_b) && alpha && beta;
-  plain = plain && is_float_pointer(a) && is_float_pointer(b) && is_float_pointer(c);
-  // Nothing to multiply: rare, quick, and full of special cases of which arguments count.
-  plain = plain && p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0 && why_refused(p).empty();
+  bool plain = is_plain(op_a, op_b, sizes, alpha, beta);
+  for (const void* matrix : {a, b, static_cast<const void*>(c)}) plain = plain && is_aligned(matrix, sizeof(float));
   // Matrices of C on top of each other.
-  plain = plain && (p.batch == 1 || p.stride_c > 0);
+  plain = plain && (sizes.batch == 1 || sizes.stride_c > 0);
   if (!plain) return forwarded(Verdict::unusual);
-  return {Verdict::served,
-          p,
-          static_cast<const float*>(alpha),
-          static_cast<const float*>(a),
-          static_cast<const float*>(b),
-          static_cast<const float*>(beta),
-          static_cast<float*>(c)};
+  return {Verdict::served, sizes, static_cast<const float*>(alpha), a, b, static_cast<const float*>(beta), c};
+}
+
+Call describe_arrays(cublasOperation_t op_a, cublasOperation_t op_b, Problem sizes, const void* alpha, const void* a,
+                     const void* b, const void* beta, const void* c) {
+  bool plain = is_plain(op_a, op_b, sizes, alpha, beta);
+  for (const void* array : {a, b, c}) plain = plain && is_aligned(array, sizeof(float*));
+  if (!plain) return forwarded(Verdict::unusual);
+  // The array itself is only read.
+  return {Verdict::served,      sizes, static_cast<const float*>(alpha), a, b, static_cast<const float*>(beta),
+          const_cast<void*>(c), true};
 }
 
 bool all_fp32(cudaDataType a, cudaDataType b, cudaDataType c) {

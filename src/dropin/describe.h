@@ -8,10 +8,13 @@
 
 namespace gemm::dropin {
 
-// A product whose operands are FP32 and whose alpha and beta are floats, on the host as far as the arguments can say.
-// `op_a`, `op_b` as numbers, because callers pass anything. For a single product batch is 1 and strides are 0.
+// A product whose operands are FP32 and whose alpha and beta are floats. For a single product batch is 1 and strides are 0.
 Call describe(cublasOperation_t op_a, cublasOperation_t op_b, Problem sizes, const void* alpha, const void* a, const void* b,
               const void* beta, void* c);
+
+// The same for a batch whose matrices lie where arrays of pointers, on the GPU, say.
+Call describe_arrays(cublasOperation_t op_a, cublasOperation_t op_b, Problem sizes, const void* alpha, const void* a,
+                     const void* b, const void* beta, const void* c);
 
 template <class Int>
 Call describe_sgemm(cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, const float* alpha, const float* a,
@@ -27,18 +30,11 @@ Call describe_sgemm_strided(cublasOperation_t op_a, cublasOperation_t op_b, Int 
                   c);
 }
 
-// libdispatch takes no arrays of pointers: what it could serve of them hangs on these two.
 template <class Int>
-Call describe_sgemm_batched(cublasOperation_t, cublasOperation_t, Int, Int, Int, const float*, const float* const*, Int,
-                            const float* const*, Int, const float*, float* const*, Int, Int) {
-  return forwarded(Verdict::pointer_array);
-}
-
-template <class Int>
-Call describe_gemm_batched_ex(cublasOperation_t, cublasOperation_t, Int, Int, Int, const void*, const void* const*,
-                              cudaDataType, Int, const void* const*, cudaDataType, Int, const void*, void* const*,
-                              cudaDataType, Int, Int, cublasComputeType_t, cublasGemmAlgo_t) {
-  return forwarded(Verdict::pointer_array);
+Call describe_sgemm_batched(cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, const float* alpha,
+                            const float* const* a, Int lda, const float* const* b, Int ldb, const float* beta,
+                            float* const* c, Int ldc, Int batch) {
+  return describe_arrays(op_a, op_b, {m, n, k, Op::N, Op::N, lda, ldb, ldc, batch}, alpha, a, b, beta, c);
 }
 
 bool all_fp32(cudaDataType a, cudaDataType b, cudaDataType c);
@@ -74,6 +70,16 @@ Call describe_gemm_strided_ex(cublasOperation_t op_a, cublasOperation_t op_b, In
   if (verdict != Verdict::served) return forwarded(verdict);
   return describe(op_a, op_b, {m, n, k, Op::N, Op::N, lda, ldb, ldc, batch, stride_a, stride_b, stride_c}, alpha, a, b, beta,
                   c);
+}
+
+template <class Int>
+Call describe_gemm_batched_ex(cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, const void* alpha,
+                              const void* const* a, cudaDataType type_a, Int lda, const void* const* b, cudaDataType type_b,
+                              Int ldb, const void* beta, void* const* c, cudaDataType type_c, Int ldc, Int batch,
+                              cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+  const Verdict verdict = judge_ex(all_fp32(type_a, type_b, type_c), compute, algorithm);
+  if (verdict != Verdict::served) return forwarded(verdict);
+  return describe_arrays(op_a, op_b, {m, n, k, Op::N, Op::N, lda, ldb, ldc, batch}, alpha, a, b, beta, c);
 }
 
 }  // namespace gemm::dropin

@@ -83,8 +83,6 @@ Verdict judge_operation(cublasLtMatmulDesc_t operation) {
   if ((compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC) || scale != CUDA_R_32F)
     return Verdict::not_fp32;
   if (!is_set_to<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT)) return Verdict::epilogue;
-  if (!is_set_to<int32_t>(operation, CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_HOST))
-    return Verdict::device_scalars;
   for (const auto scaling :
        {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
         CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER})
@@ -132,15 +130,22 @@ Call describe_lt(cublasLtMatmulDesc_t operation, const void* alpha, const void* 
 
   const std::optional<Layout> of_a = layout_of(layout_a), of_b = layout_of(layout_b), of_d = layout_of(layout_d);
   if (!of_a || !of_b || !of_d) return forwarded(Verdict::layout);
-  // D = alpha * op(A) * op(B) + beta * C: ours where C is D, or is not read. Scalars are known to lie on the host by now.
-  const bool reads_c = *static_cast<const float*>(beta) != 0;
+  int32_t scalars = CUBLASLT_POINTER_MODE_HOST;
+  read(operation, CUBLASLT_MATMUL_DESC_POINTER_MODE, scalars);
+  if (scalars != CUBLASLT_POINTER_MODE_HOST && scalars != CUBLASLT_POINTER_MODE_DEVICE)
+    return forwarded(Verdict::scalar_vectors);
+  // D = alpha * op(A) * op(B) + beta * C: ours where C is D, or is not read.
+  const bool reads_c = scalars == CUBLASLT_POINTER_MODE_DEVICE || *static_cast<const float*>(beta) != 0;
   if (reads_c && (c != d || (layout_c != layout_d && layout_of(layout_c) != of_d))) return forwarded(Verdict::layout);
   int32_t op_a = CUBLAS_OP_N, op_b = CUBLAS_OP_N;
   if (!read(operation, CUBLASLT_MATMUL_DESC_TRANSA, op_a) || !read(operation, CUBLASLT_MATMUL_DESC_TRANSB, op_b))
     return forwarded(Verdict::unusual);
   const auto as_a = static_cast<cublasOperation_t>(op_a), as_b = static_cast<cublasOperation_t>(op_b);
   const std::optional<Problem> problem = problem_of(*of_a, as_a, *of_b, as_b, *of_d);
-  return problem ? describe(as_a, as_b, *problem, alpha, a, b, beta, d) : forwarded(Verdict::layout);
+  if (!problem) return forwarded(Verdict::layout);
+  Call call = describe(as_a, as_b, *problem, alpha, a, b, beta, d);
+  call.device_scalars = scalars == CUBLASLT_POINTER_MODE_DEVICE;
+  return call;
 }
 
 }  // namespace gemm::dropin

@@ -31,7 +31,7 @@ bool is_fp32(cublasMath_t mode) {
 
 }  // namespace
 
-Verdict judge(cublasHandle_t handle, cudaStream_t* stream) {
+Verdict judge(cublasHandle_t handle, Call& call, cudaStream_t* stream) {
   static const Getters get;
   if (!handle || !get.complete()) return Verdict::unusual;
   cublasPointerMode_t pointers = CUBLAS_POINTER_MODE_HOST;
@@ -41,7 +41,7 @@ Verdict judge(cublasHandle_t handle, cudaStream_t* stream) {
       get.math_mode(handle, &math) != CUBLAS_STATUS_SUCCESS || get.sm_limit(handle, &sm_limit) != CUBLAS_STATUS_SUCCESS ||
       get.stream(handle, stream) != CUBLAS_STATUS_SUCCESS)
     return Verdict::unusual;
-  if (pointers != CUBLAS_POINTER_MODE_HOST) return Verdict::device_scalars;
+  call.device_scalars = pointers == CUBLAS_POINTER_MODE_DEVICE;
   if (!is_fp32(math)) return Verdict::reduced_math;
   return sm_limit == 0 ? Verdict::served : Verdict::sm_limit;
 }

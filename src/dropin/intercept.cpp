@@ -35,10 +35,10 @@ bool serve_on_stream(Entry entry, const Call& call, cudaStream_t stream, cublasS
   return answer(entry, verdict, status);
 }
 
-bool serve_call(Entry entry, cublasHandle_t handle, const Call& call, cublasStatus_t& status) {
+bool serve_call(Entry entry, cublasHandle_t handle, Call call, cublasStatus_t& status) {
   Verdict verdict = judge_environment(call);
   cudaStream_t stream = nullptr;
-  if (verdict == Verdict::served) verdict = judge(handle, &stream);
+  if (verdict == Verdict::served) verdict = judge(handle, call, &stream);
   if (verdict == Verdict::served) verdict = server().serve(call, stream);
   return answer(entry, verdict, status);
 }

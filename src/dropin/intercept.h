@@ -28,7 +28,7 @@ class Inside {
 bool may_serve(Entry entry);
 
 // Serves a call of `handle` and counts it. True when `status` is the caller's answer; false: pass it on.
-bool serve_call(Entry entry, cublasHandle_t handle, const Call& call, cublasStatus_t& status);
+bool serve_call(Entry entry, cublasHandle_t handle, Call call, cublasStatus_t& status);
 
 // The same for a function without a handle's settings, on `stream`.
 bool serve_on_stream(Entry entry, const Call& call, cudaStream_t stream, cublasStatus_t& status);

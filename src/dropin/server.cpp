@@ -7,11 +7,26 @@ namespace {
 
 gemm_op_t c_op(Op op) { return op == Op::N ? GEMM_OP_N : GEMM_OP_T; }
 
-gemm_status_t multiply(gemm_context_t* context, const Call& call, Stream stream) {
+gemm_status_t multiply(gemm_context_t* context, const Call& call, gemm_stream_t stream) {
   const Problem& p = call.problem;
-  return gemm_sgemm_strided_batched(context, static_cast<gemm_stream_t>(stream), c_op(p.op_a), c_op(p.op_b), p.m, p.n, p.k,
-                                    call.alpha, call.a, p.lda, p.stride_a, call.b, p.ldb, p.stride_b, call.beta, call.c,
-                                    p.ldc, p.stride_c, p.batch);
+  const gemm_problem_t problem{c_op(p.op_a), c_op(p.op_b), p.m,     p.n,        p.k,        p.lda,
+                               p.ldb,        p.ldc,        p.batch, p.stride_a, p.stride_b, p.stride_c};
+  const gemm_scalars_t scalars = call.device_scalars ? GEMM_SCALARS_DEVICE : GEMM_SCALARS_HOST;
+  if (call.pointer_arrays)
+    return gemm_sgemm_batched_ex(context, stream, &problem, scalars, call.alpha, static_cast<const float* const*>(call.a),
+                                 static_cast<const float* const*>(call.b), call.beta, static_cast<float* const*>(call.c));
+  return gemm_sgemm_ex(context, stream, &problem, scalars, call.alpha, static_cast<const float*>(call.a),
+                       static_cast<const float*>(call.b), call.beta, static_cast<float*>(call.c));
+}
+
+Verdict serve_on(gemm_context_t* context, const Call& call, Stream stream) {
+  if (!context) return Verdict::no_context;
+  switch (multiply(context, call, static_cast<gemm_stream_t>(stream))) {
+    case GEMM_SUCCESS: return Verdict::served;
+    case GEMM_LAUNCH_FAILED: return Verdict::failed;
+    case GEMM_NOT_SUPPORTED: return Verdict::cublas_chosen;
+    default: return Verdict::refused;
+  }
 }
 
 }  // namespace
@@ -22,22 +37,11 @@ Server::Gpu& Server::gpu(int device) {
   return found;
 }
 
-Verdict Server::serve_on(Gpu& gpu, const Call& call, Stream stream) {
-  if (!gpu.context) return Verdict::no_context;
-  // cuBLAS is left to the caller's own handle, with its workspace and settings.
-  if (!gpu.own_kernels.serve(gpu.context->context, call)) return Verdict::cublas_chosen;
-  switch (multiply(gpu.context, call, stream)) {
-    case GEMM_SUCCESS: return Verdict::served;
-    case GEMM_LAUNCH_FAILED: return Verdict::failed;
-    default: return Verdict::refused;
-  }
-}
-
 Verdict Server::serve(const Call& call, Stream stream) noexcept {
   try {
     const std::optional<int> device = locate_(stream);
     if (!device || *device < 0 || *device >= kMaxDevices) return Verdict::other_context;
-    return serve_on(gpu(*device), call, stream);
+    return serve_on(gpu(*device).context, call, stream);
   } catch (...) {
     // No memory for a new problem, for one: nothing was launched yet, for the C API itself does not throw.
     return Verdict::refused;

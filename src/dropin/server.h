@@ -8,7 +8,6 @@
 
 #include "dispatch/c_api.h"
 #include "dropin/call.h"
-#include "dropin/own_kernels.h"
 
 namespace gemm::dropin {
 
@@ -17,7 +16,8 @@ class Server {
  public:
   // The GPU that a call with this stream would run on, or nothing where we must not serve it.
   using Locate = std::function<std::optional<int>(Stream stream)>;
-  // A context for that GPU, which the server keeps, or nullptr where there can be none.
+  // A context for that GPU, which the server keeps, or nullptr where there can be none. Its ContextOptions leave cuBLAS to
+  // the caller: his own handle serves then, with its workspace and settings.
   using Open = std::function<gemm_context_t*(int device)>;
 
   Server(Locate locate, Open open) : locate_(std::move(locate)), open_(std::move(open)) {}
@@ -30,11 +30,9 @@ class Server {
   struct Gpu {
     std::once_flag opened;
     gemm_context_t* context = nullptr;
-    OwnKernels own_kernels;
   };
 
   Gpu& gpu(int device);
-  Verdict serve_on(Gpu& gpu, const Call& call, Stream stream);
 
   Locate locate_;
   Open open_;

@@ -20,10 +20,12 @@ class KernelSet {
   void add(const KernelSpec& spec) {
     if (names_.insert(spec.name).second) specs_.push_back(spec);
   }
-  void add(const Choice& choice, const Problem& problem) { add(variant_spec(variant_of(choice, problem, {}))); }
+  void add(const Choice& choice, const Problem& problem, const Operands& operands = {}) {
+    add(variant_spec(variant_of(choice, problem, operands)));
+  }
 
   // The variants for operands whose alignment is one of `widths`, in floats. The launcher maps several to one.
-  void add_alignments(const Choice& choice, const std::vector<int>& widths) {
+  void add_alignments(const Choice& choice, const std::vector<int>& widths, const Operands& operands = {}) {
     for (const Op op_a : {Op::N, Op::T})
       for (const Op op_b : {Op::N, Op::T})
         for (const int width_a : widths)
@@ -31,7 +33,7 @@ class KernelSet {
             Problem p = packed_problem(kLength, kLength, kLength, op_a, op_b);
             p.lda += width_a;
             p.ldb += width_b;
-            add(choice, p);
+            add(choice, p, operands);
           }
   }
 
@@ -46,6 +48,10 @@ void add_defaults(KernelSet& set) {
   for (const KernelConfig& config : default_configs()) {
     const Choice choice{config, 1, Reduction::ticket};
     set.add_alignments(choice, {4, 2, 1});
+    // Scalars on the GPU and arrays of pointers need kernels of their own; these are the ones for them.
+    Operands indirect;
+    indirect.indirect.scalars = true;
+    set.add_alignments(choice, {4, 2, 1}, indirect);
     for (const Op op_a : {Op::N, Op::T})
       for (const Op op_b : {Op::N, Op::T}) {
         Problem p = packed_problem(kLength, kLength, kLength, op_a, op_b);
@@ -88,6 +94,8 @@ std::vector<KernelSpec> bundle_kernels(const Table& table, BundleKernels which) 
   // What products need beside their own kernel: a second launch that adds, and C = beta * C.
   set.add(reduce_spec());
   set.add(scale_spec());
+  set.add(reduce_indirect_spec());
+  set.add(scale_indirect_spec());
   add_defaults(set);
   add_points(set, table);
   if (which == BundleKernels::aligned) add_portfolio(set, table, {4});

@@ -93,6 +93,36 @@ cublasStatus_t gemm_ex(const Sizes& s, const Operands& o) {
                       &kZero, o.c, CUDA_R_32F, s.m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
+// The arrays of pointers are made once.
+cublasStatus_t batched(const Sizes& s, const Operands& o) {
+  static DeviceArray<const float*>* a = nullptr;
+  static DeviceArray<const float*>* b = nullptr;
+  static DeviceArray<float*>* c = nullptr;
+  if (!a) {
+    std::vector<const float*> all_a, all_b;
+    std::vector<float*> all_c;
+    for (long long i = 0; i < s.batch; ++i) {
+      all_a.push_back(o.a + i * s.m * s.k);
+      all_b.push_back(o.b + i * s.k * s.n);
+      all_c.push_back(o.c + i * s.m * s.n);
+    }
+    a = new DeviceArray<const float*>(all_a);
+    b = new DeviceArray<const float*>(all_b);
+    c = new DeviceArray<float*>(all_c);
+  }
+  return cublasSgemmBatched(o.handle, CUBLAS_OP_T, CUBLAS_OP_N, s.m, s.n, s.k, &kOne, a->data, s.k, b->data, s.k, &kZero,
+                            c->data, s.m, s.batch);
+}
+
+cublasStatus_t device_scalars(const Sizes& s, const Operands& o) {
+  static const auto* const scalars = new DeviceArray<float>({kOne, kZero});
+  check(cublasSetPointerMode(o.handle, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode");
+  const cublasStatus_t status = cublasSgemm(o.handle, CUBLAS_OP_T, CUBLAS_OP_N, s.m, s.n, s.k, scalars->data, o.a, s.k, o.b,
+                                            s.k, scalars->data + 1, o.c, s.m);
+  check(cublasSetPointerMode(o.handle, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
+  return status;
+}
+
 cublasStatus_t light(const Sizes& s, const Operands& o) {
   static cublasLtMatmulDesc_t operation = nullptr;
   static cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
@@ -112,6 +142,8 @@ const std::map<std::string, Step>& steps() {
       {"Sgemm 1024x1024x1024", {{1024, 1024, 1024}, sgemm}},
       {"Sgemm_64 1111x333x2000", {{1111, 333, 2000}, sgemm_64}},
       {"SgemmStridedBatched 64 of 200x100x300", {{200, 100, 300, 64}, strided}},
+      {"SgemmBatched 64 of 128x128x256", {{128, 128, 256, 64}, batched}},
+      {"Sgemm 1000x1000x1000, scalars on the GPU", {{1000, 1000, 1000}, device_scalars}},
       {"GemmEx 2048x256x1024", {{2048, 256, 1024}, gemm_ex}},
       {"LtMatmul 1024x512x768", {{1024, 512, 768}, light}},
   };
