@@ -111,8 +111,29 @@ TEST(DispatchApi, RowMajorSwapsOperands) {
   device.copy_to_device(dc.as(), before.data(), 24);
   watched.handle.sgemm_row_major(nullptr, GEMM_OP_N, GEMM_OP_T, 2, 2, 3, 1, da.as<float>(), 3, db.as<float>(), 3, 0,
                                  dc.as<float>(), 3);
-  device.copy_to_host(c.data(), dc.as(), 24);
-  EXPECT_EQ(c, (std::vector<float>{4, 2, 5, 10, 5, 5}));
+  const auto result = [&] {
+    device.copy_to_host(c.data(), dc.as(), 24);
+    device.copy_to_device(dc.as(), before.data(), 24);
+    return c;
+  };
+  const std::vector<float> expected{4, 2, 5, 10, 5, 5};
+  EXPECT_EQ(result(), expected);
+
+  const float scalars[] = {1, 0};
+  const Buffer on_device = device.allocate(8).value_or_throw();
+  device.copy_to_device(on_device.as(), scalars, 8);
+  const float *alpha = on_device.as<float>(), *beta = alpha + 1;
+  const gemm_problem_t problem{GEMM_OP_N, GEMM_OP_T, 2, 2, 3, 3, 3, 3, 1, 0, 0, 0};
+  watched.handle.sgemm_row_major(nullptr, problem, alpha, da.as<float>(), db.as<float>(), beta, dc.as<float>());
+  EXPECT_EQ(result(), expected);
+  const Buffer pa = pointer_array(device, da.as<float>(), 0, 1), pb = pointer_array(device, db.as<float>(), 0, 1),
+               pc = pointer_array(device, dc.as<float>(), 0, 1);
+  watched.handle.sgemm_batched_row_major(nullptr, GEMM_OP_N, GEMM_OP_T, 2, 2, 3, 1, pa.as<const float*>(), 3,
+                                         pb.as<const float*>(), 3, 0, pc.as<float*>(), 3, 1);
+  EXPECT_EQ(result(), expected);
+  watched.handle.sgemm_batched_row_major(nullptr, problem, alpha, pa.as<const float*>(), pb.as<const float*>(), beta,
+                                         pc.as<float*>());
+  EXPECT_EQ(result(), expected);
 }
 
 TEST(DispatchApi, WrapperThrowsTheStatus) {

@@ -178,6 +178,36 @@ TEST_F(DispatchSuite, NullAndMisalignedPointersAreRefused) {
   EXPECT_EQ(call(context_, c, good, good, odd), GEMM_INVALID_ARGUMENT);
 }
 
+TEST_F(DispatchSuite, WrongIndirectArgumentsAreRefused) {
+  const gemm_problem_t problem = c_problem(packed_problem(4, 4, 4, Op::N, Op::N, 2));
+  const Buffer memory = device().allocate(256).value_or_throw();
+  const float* good = memory.as<float>();
+  const auto* odd = reinterpret_cast<const float*>(memory.as<char>() + 2);
+  const auto scalars = [&](const float* alpha, const float* beta, const float* a, gemm_scalars_t place) {
+    return gemm_sgemm_ex(context_, nullptr, &problem, place, alpha, a, good, beta, memory.as<float>());
+  };
+  EXPECT_EQ(scalars(odd, good, good, GEMM_SCALARS_DEVICE), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(scalars(good, odd, good, GEMM_SCALARS_DEVICE), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(scalars(nullptr, good, good, GEMM_SCALARS_DEVICE), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(scalars(good, good, nullptr, GEMM_SCALARS_DEVICE), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(scalars(good, good, good, static_cast<gemm_scalars_t>(2)), GEMM_INVALID_ARGUMENT);
+  const float one = 1;
+  const auto arrays = [&](const void* a, const void* c) {
+    return gemm_sgemm_batched_ex(context_, nullptr, &problem, GEMM_SCALARS_HOST, &one, static_cast<const float* const*>(a),
+                                 memory.as<const float*>(), &one, static_cast<float* const*>(const_cast<void*>(c)));
+  };
+  EXPECT_EQ(arrays(nullptr, memory.as()), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(arrays(memory.as(), nullptr), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(arrays(memory.as<char>() + 4, memory.as()), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(gemm_sgemm_ex(context_, nullptr, nullptr, GEMM_SCALARS_HOST, &one, good, good, &one, memory.as<float>()),
+            GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(gemm_prepare_ex(context_, nullptr, &problem, GEMM_SCALARS_DEVICE, 1, nullptr, nullptr, nullptr), GEMM_SUCCESS);
+  EXPECT_EQ(gemm_get_statistics(context_, nullptr), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(gemm_get_policy(context_, nullptr), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(gemm_release_stream(nullptr, nullptr), GEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(gemm_release_stream(context_, nullptr), GEMM_SUCCESS);
+}
+
 TEST_F(DispatchSuite, ThreadsShareAContext) {
   // Split and unsplit problems, so that the threads meet in the plans, the workspace and the tickets.
   const Problem split = packed_problem(40, 40, 256);

@@ -178,6 +178,7 @@ TEST(Captures, TheCallersWorkspaceServesGraphsToo) {
 TEST(ThreadsShareAContext, AndAStreamWithoutMixingTheirLaunches) {
   Scripted scripted;
   force_split(scripted, Reduction::kernel);
+  scripted.device->yield_after_launches();
   constexpr int kThreads = 3, kCalls = 300;
   std::vector<std::thread> threads;
   std::atomic<int> failures{0};

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,8 @@ class ScriptedDevice : public Device {
     return launches_;
   }
   void remember_launches(bool on) { remembers_ = on; }
+  // Lets other threads run behind each launch, so that launches mix where nothing keeps them together.
+  void yield_after_launches() { yields_ = true; }
   int synchronizations() const { return synchronizations_; }
   // Streams that were filled, marked or waited on.
   std::vector<Stream> touched() {
@@ -86,6 +89,7 @@ class ScriptedDevice : public Device {
       const std::lock_guard<std::mutex> lock(mutex_);
       launches_.push_back(launch);
     }
+    if (yields_) std::this_thread::yield();
     if (!runs_kernels_) return true;
     return inner_->launch(kernel, grid, threads, shared_bytes, args, args_bytes, stream);
   }
@@ -102,6 +106,7 @@ class ScriptedDevice : public Device {
 
   const bool runs_kernels_;
   bool remembers_ = true;
+  bool yields_ = false;
   std::unique_ptr<Device> inner_;
   std::mutex mutex_;
   std::map<Stream, std::pair<uint64_t, std::shared_ptr<Graph>>> captures_;

@@ -56,9 +56,29 @@ class Handle {
     return bytes;
   }
 
+  // Before a stream is destroyed, when its work is done.
+  void release_stream(gemm_stream_t stream) { check(gemm_release_stream(context_, stream)); }
+  void set_policy(gemm_policy_t policy) { check(gemm_set_policy(context_, policy)); }
+  gemm_policy_t policy() const {
+    gemm_policy_t policy = GEMM_POLICY_AUTO;
+    check(gemm_get_policy(context_, &policy));
+    return policy;
+  }
+  gemm_statistics_t statistics() const {
+    gemm_statistics_t statistics{};
+    check(gemm_get_statistics(context_, &statistics));
+    return statistics;
+  }
+  void reset_statistics() { check(gemm_reset_statistics(context_)); }
+
   void prepare(gemm_stream_t stream, const gemm_problem_t& problem, const float* a = nullptr, const float* b = nullptr,
                const float* c = nullptr) {
     check(gemm_prepare(context_, stream, &problem, a, b, c));
+  }
+  // For calls with alpha and beta on the device, or with pointer arrays.
+  void prepare_ex(gemm_stream_t stream, const gemm_problem_t& problem, gemm_scalars_t scalars, bool pointer_arrays,
+                  const float* a = nullptr, const float* b = nullptr, const float* c = nullptr) {
+    check(gemm_prepare_ex(context_, stream, &problem, scalars, pointer_arrays ? 1 : 0, a, b, c));
   }
   std::string explain(const gemm_problem_t& problem, const float* a = nullptr, const float* b = nullptr,
                       const float* c = nullptr) const {
@@ -83,6 +103,21 @@ class Handle {
     check(gemm_sgemm_strided_batched(context_, stream, op_a, op_b, m, n, k, &alpha, a, lda, stride_a, b, ldb, stride_b,
                                      &beta, c, ldc, stride_c, batch));
   }
+  // a, b and c: device arrays of `batch` device pointers.
+  void sgemm_batched(gemm_stream_t stream, gemm_op_t op_a, gemm_op_t op_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                     float alpha, const float* const* a, std::int64_t lda, const float* const* b, std::int64_t ldb,
+                     float beta, float* const* c, std::int64_t ldc, std::int64_t batch) {
+    check(gemm_sgemm_batched(context_, stream, op_a, op_b, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc, batch));
+  }
+  // alpha and beta are device pointers here and below.
+  void sgemm(gemm_stream_t stream, const gemm_problem_t& problem, const float* alpha, const float* a, const float* b,
+             const float* beta, float* c) {
+    check(gemm_sgemm_ex(context_, stream, &problem, GEMM_SCALARS_DEVICE, alpha, a, b, beta, c));
+  }
+  void sgemm_batched(gemm_stream_t stream, const gemm_problem_t& problem, const float* alpha, const float* const* a,
+                     const float* const* b, const float* beta, float* const* c) {
+    check(gemm_sgemm_batched_ex(context_, stream, &problem, GEMM_SCALARS_DEVICE, alpha, a, b, beta, c));
+  }
 
   // Row-major: element (row, column) of X at x[row * ldx + column], so leading dimensions are at least the columns of the
   // matrix as stored. What is a row-major matrix to the caller is its transpose in column-major, and C' = op(B)' op(A)'.
@@ -97,6 +132,29 @@ class Handle {
                                        std::int64_t ldc, std::int64_t stride_c, std::int64_t batch) {
     sgemm_strided_batched(stream, op_b, op_a, n, m, k, alpha, b, ldb, stride_b, a, lda, stride_a, beta, c, ldc, stride_c,
                           batch);
+  }
+  void sgemm_batched_row_major(gemm_stream_t stream, gemm_op_t op_a, gemm_op_t op_b, std::int64_t m, std::int64_t n,
+                               std::int64_t k, float alpha, const float* const* a, std::int64_t lda, const float* const* b,
+                               std::int64_t ldb, float beta, float* const* c, std::int64_t ldc, std::int64_t batch) {
+    sgemm_batched(stream, op_b, op_a, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc, batch);
+  }
+  void sgemm_row_major(gemm_stream_t stream, const gemm_problem_t& problem, const float* alpha, const float* a,
+                       const float* b, const float* beta, float* c) {
+    sgemm(stream, transposed(problem), alpha, b, a, beta, c);
+  }
+  void sgemm_batched_row_major(gemm_stream_t stream, const gemm_problem_t& problem, const float* alpha,
+                               const float* const* a, const float* const* b, const float* beta, float* const* c) {
+    sgemm_batched(stream, transposed(problem), alpha, b, a, beta, c);
+  }
+  // The column-major problem that a row-major one is, for prepare, explain and workspace_size, with A and B swapped there
+  // too.
+  static gemm_problem_t transposed(const gemm_problem_t& row_major) {
+    gemm_problem_t problem = row_major;
+    std::swap(problem.op_a, problem.op_b);
+    std::swap(problem.m, problem.n);
+    std::swap(problem.lda, problem.ldb);
+    std::swap(problem.stride_a, problem.stride_b);
+    return problem;
   }
 
  private:
