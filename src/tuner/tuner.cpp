@@ -12,6 +12,7 @@
 #include "dispatch/selector.h"
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
+#include "tuner/calibration.h"
 #include "tuner/interrupt.h"
 #include "tuner/point_tuner.h"
 #include "tuner/portfolio.h"
@@ -29,6 +30,9 @@ constexpr size_t kPortfolioTries = 3;     // portfolio kernels measured for a po
 constexpr double kCompileSeconds = 0.7;   // per kernel and core, for the estimate
 constexpr double kPointSeconds = 0.7;     // of measuring, for the estimate
 constexpr double kRunsPerCandidate = 12;  // of a slow kernel, for the estimate
+// Calibration gets this share of a budget, but not more than it needs.
+constexpr double kCalibrationShare = 0.3;
+constexpr double kCalibrationMinutes = 3;
 
 std::string device_identity(const DeviceInfo& device) {
   return device.name + ", " + std::to_string(device.sm_count) + " SMs, " + std::to_string(device.memory_bytes >> 30) +
@@ -80,9 +84,10 @@ class TuneRun {
                    options_.shapes.size() - left, options_.shapes.size());
     try {
       Progress progress(options_.terminal, left);
-      PointTuner tuner(session_, log_, progress, device_, [this] { return stopped(); });
+      PointTuner tuner(session_, log_, progress, device_, [this] { return stopped_tuning(); });
       tune_points(tuner, progress);
-      if (!stopped()) complete_portfolio(tuner);
+      if (!stopped_tuning()) complete_portfolio(tuner);
+      if (options_.calibration > 0 && !stopped()) calibrate_portfolio();
     } catch (const Error& error) {
       std::fprintf(stderr, "error: %s\n", error.what());
       failed_ = true;
@@ -90,18 +95,25 @@ class TuneRun {
     if (!write_table()) return 1;
     report();
     if (interrupt_signal() != 0) return 128 + interrupt_signal();
-    return failed_ || skipped_shapes() == options_.shapes.size() ? 1 : 0;
+    const bool all_skipped = !options_.shapes.empty() && skipped_shapes() == options_.shapes.size();
+    return failed_ || all_skipped ? 1 : 0;
   }
 
  private:
-  bool stopped() const {
-    const double minutes = std::chrono::duration<double>(Clock::now() - start_).count() / 60;
-    return interrupt_signal() != 0 || (options_.budget_minutes > 0 && minutes >= options_.budget_minutes);
+  // Of the budget, where there is one.
+  bool spent(double minutes) const {
+    return options_.budget_minutes > 0 && std::chrono::duration<double>(Clock::now() - start_).count() / 60 >= minutes;
+  }
+  bool stopped() const { return interrupt_signal() != 0 || spent(options_.budget_minutes); }
+  bool stopped_tuning() const {
+    const double budget = options_.budget_minutes;
+    const double kept = options_.calibration > 0 ? std::min(kCalibrationShare * budget, kCalibrationMinutes) : 0;
+    return interrupt_signal() != 0 || spent(budget - kept);
   }
 
   void tune_points(PointTuner& tuner, Progress& progress) {
     Clock::time_point written = Clock::now();
-    for (current_ = 0; current_ < options_.shapes.size() && !stopped(); ++current_) {
+    for (current_ = 0; current_ < options_.shapes.size() && !stopped_tuning(); ++current_) {
       const Problem& problem = options_.shapes[current_].problem;
       if (log_.evidence(problem).finished) continue;
       prefetch();
@@ -144,7 +156,8 @@ class TuneRun {
   std::vector<PointResult> points() const {
     std::vector<PointResult> results;
     for (const auto& [name, evidence] : log_.evidence())
-      if (evidence.finished || !evidence.baselines.cublas_us.empty()) results.push_back(evaluate(evidence));
+      if (evidence.finished || (!evidence.baselines.cublas_us.empty() && !evidence.only_calibration()))
+        results.push_back(evaluate(evidence));
     return with_older_points(std::move(results), older_);
   }
 
@@ -162,6 +175,19 @@ class TuneRun {
       if (choices.empty()) choices = predicted_best(result.problem, portfolio);
       if (!tuner.measure_finally(result.problem, choices)) return;
     }
+  }
+
+  void calibrate_portfolio() {
+    std::vector<KernelConfig> portfolio;
+    for (const std::string& id : select_portfolio(points(), kMostPortfolioKernels))
+      portfolio.push_back(config_from_id(id).value());
+    if (portfolio.empty()) return;
+    std::fprintf(stderr, "timing the portfolio's %zu kernels on %d random problems\n", portfolio.size(),
+                 options_.calibration);
+    Progress progress(options_.terminal, static_cast<size_t>(options_.calibration));
+    Calibrator(session_, log_, progress, device_, [this] {
+      return stopped();
+    }).run(calibration_problems(static_cast<size_t>(options_.calibration), device_.emulated), portfolio);
   }
 
   std::vector<Choice> predicted_best(const Problem& problem, const std::set<std::string>& portfolio) const {
