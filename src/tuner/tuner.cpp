@@ -178,9 +178,9 @@ class TuneRun {
   }
 
   void calibrate_portfolio() {
+    if (!write_table()) return;
     std::vector<KernelConfig> portfolio;
-    for (const std::string& id : select_portfolio(points(), kMostPortfolioKernels))
-      portfolio.push_back(config_from_id(id).value());
+    for (const PortfolioKernel& kernel : table_.portfolio) portfolio.push_back(kernel.config);
     if (portfolio.empty()) return;
     std::fprintf(stderr, "timing the portfolio's %zu kernels on %d random problems\n", portfolio.size(),
                  options_.calibration);
