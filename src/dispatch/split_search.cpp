@@ -37,8 +37,9 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
   std::optional<PredictedChoice> best;
   const int64_t tiles_m = (problem.m + config.BM - 1) / config.BM, tiles_n = (problem.n + config.BN - 1) / config.BN;
   const double tiles = static_cast<double>(tiles_m) * static_cast<double>(tiles_n) * static_cast<double>(problem.batch);
-  const int resident = blocks_per_sm(config, device.limits);
-  const double slots = static_cast<double>(resident) * device.sm_count;
+  const KernelCost cost(config, device);
+  const CostProblem seen(problem);
+  const double slots = static_cast<double>(cost.resident) * device.sm_count;
   // Persistent blocks that all have a tile are better shared out by stream-k.
   const double most_blocks = config.load == LoadPath::warp_specialized ? slots : kMostBlocksPerSlot * slots;
   const double stages = static_cast<double>(problem.k) / config.BK;
@@ -49,7 +50,7 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
     ++worse;
     for (const Reduction reduction : reductions_of(config, split)) {
       const Choice choice{config, split, reduction};
-      const double us = predicted_us(device, choice, problem, resident);
+      const double us = cost.terms(seen, split, reduction).us();
       if ((best && us >= best->us) || !may_run(choice, problem, device, workspace)) continue;
       best = {us, choice}, worse = 0;
     }
