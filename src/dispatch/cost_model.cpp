@@ -127,6 +127,20 @@ CostTerms KernelCost::terms(const CostProblem& p, int split_k, Reduction reducti
                                                    : cost::tile_terms(*this, p, split_k, reduction);
 }
 
+CostTerms KernelCost::least(const CostProblem& p) const {
+  CostTerms terms;
+  terms.fixed = cost::kLaunchUs;
+  terms.memory = p.bytes / (cost::kDramBytesPerUsPerSm * sm_count);
+  if (config.family != Family::tile) return terms;
+  const cost::Geometry g = cost::geometry_of(config, p, 1);
+  const bool tensor_copies = config.load == LoadPath::tma && p.vec_a == 2 && p.vec_b == 2;
+  const double warp_slots = tensor_copies ? aligned_slots[p.ops] : slots[cost::slots_index(p.ops, p.cut_a, p.cut_b)];
+  const double scheduler_slots =
+      config.load == LoadPath::warp_specialized ? aligned_slots[0] : warp_slots * config.threads() / cost::kLanesPerSm;
+  terms.compute = g.blocks * g.stages * scheduler_slots / sm_count * us_per_slot;
+  return terms;
+}
+
 int blocks_per_sm(const KernelConfig& config, const DeviceLimits& limits) {
   // Persistent blocks: as many are launched.
   if (config.load == LoadPath::warp_specialized) return config.min_blocks;

@@ -40,6 +40,8 @@ struct KernelCost {
 
   // The configuration must be able to serve the problem this way.
   CostTerms terms(const CostProblem& problem, int split_k, Reduction reduction) const;
+  // Less than the terms of any split: launch, arithmetic spread evenly, least traffic.
+  CostTerms least(const CostProblem& problem) const;
 
   KernelConfig config;
   int resident;  // blocks that fit a multiprocessor at a time

@@ -8,7 +8,6 @@
 namespace gemm {
 namespace {
 
-constexpr std::array<int, 22> kSplits = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128};
 constexpr int kWorseSplits = 6;            // in a row without a better prediction: more splits will not help
 constexpr double kIdleShare = 0.25;        // of the multiprocessors: with fewer blocks than that and
 constexpr double kDeepStages = 16;         // more stages than that for each of them, more splits are faster
@@ -24,8 +23,16 @@ std::span<const Reduction> reductions_of(const KernelConfig& config, int split) 
   return std::span(kPersistent).first(config.load == LoadPath::warp_specialized ? 2 : 1);
 }
 
+bool may_serve(const KernelConfig& config, const Problem& problem) {
+  switch (config.family) {
+    case Family::stream: return std::min(problem.m, problem.n) <= kLongestShortSide;
+    case Family::batch: return problem.m <= config.BM && problem.n <= config.BN;
+    default: return true;
+  }
+}
+
 bool may_run(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace) {
-  if (choice.config.family == Family::stream && std::min(problem.m, problem.n) > kLongestShortSide) return false;
+  if (!may_serve(choice.config, problem)) return false;
   if (effective_split(choice.config, problem, choice.split_k) != choice.split_k) return false;
   // Whole waves of tiles leave stream-k nothing to share.
   if (choice.reduction == Reduction::stream_k && workspace_bytes(choice, problem, device.sm_count) == 0) return false;
@@ -44,7 +51,7 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
   const double most_blocks = config.load == LoadPath::warp_specialized ? slots : kMostBlocksPerSlot * slots;
   const double stages = static_cast<double>(problem.k) / config.BK;
   int worse = 0;
-  for (int split : kSplits) {
+  for (int split : kSearchedSplits) {
     if (split > 1 && (tiles * split > most_blocks || worse >= kWorseSplits)) break;
     if (split > 1 && tiles * split < kIdleShare * device.sm_count && stages > kDeepStages * split) continue;
     ++worse;

@@ -116,12 +116,24 @@ void Calibrator::prefetch_up_to(size_t end) {
 }
 
 void Calibrator::run(const std::vector<CalibrationProblem>& problems, const std::vector<KernelConfig>& portfolio) {
+  tasks_.clear();
   const std::vector<std::vector<Choice>> choices = calibration_choices(problems, portfolio, device_);
   for (size_t i = 0; i < problems.size(); ++i) {
     const Problem& problem = problems[i].problem;
     std::vector<Choice> left = missing(problem, choices[i]);
     if (!is_tuned(problem) && !left.empty()) tasks_.push_back({problem, std::move(left)});
   }
+  run_tasks();
+}
+
+void Calibrator::time(const std::vector<UntimedChoice>& choices) {
+  tasks_.clear();
+  for (const UntimedChoice& one : choices) tasks_.push_back({one.problem, {one.choice}});
+  run_tasks();
+}
+
+void Calibrator::run_tasks() {
+  current_ = prefetched_ = 0;
   session_.on_restart = [this] { prefetched_ = current_, prefetch_up_to(current_ + kPrefetchedProblems); };
   for (; current_ < tasks_.size() && !stop_(); ++current_) {
     prefetch_up_to(current_ + kPrefetchedProblems);

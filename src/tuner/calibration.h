@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tuner/calibration_problems.h"
+#include "tuner/certificate.h"
 #include "tuner/progress.h"
 #include "tuner/trial_log.h"
 #include "tuner/worker_session.h"
@@ -25,8 +26,11 @@ class Calibrator {
 
   // Measures what the log does not have yet. Problems that were tuned, for example by hand, are passed over.
   void run(const std::vector<CalibrationProblem>& problems, const std::vector<KernelConfig>& portfolio);
+  // Measures single choices.
+  void time(const std::vector<UntimedChoice>& choices);
 
  private:
+  void run_tasks();
   void prefetch_up_to(size_t end);
   bool measure(const Problem& problem, const std::vector<Choice>& choices);
   bool is_tuned(const Problem& problem) const;

@@ -13,6 +13,7 @@
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/calibration.h"
+#include "tuner/inspect_report.h"
 #include "tuner/interrupt.h"
 #include "tuner/point_tuner.h"
 #include "tuner/portfolio.h"
@@ -78,6 +79,7 @@ class TuneRun {
 
   int run() {
     size_t left = 0;
+    calibration_problems_ = calibration_problems(static_cast<size_t>(options_.calibration), device_.emulated);
     for (const Shape& shape : options_.shapes) left += !log_.evidence(shape.problem).finished;
     if (left < options_.shapes.size())
       std::fprintf(stderr, "%zu of %zu shapes are done already (--fresh measures them again)\n",
@@ -185,9 +187,24 @@ class TuneRun {
     std::fprintf(stderr, "timing the portfolio's %zu kernels on %d random problems\n", portfolio.size(),
                  options_.calibration);
     Progress progress(options_.terminal, static_cast<size_t>(options_.calibration));
-    Calibrator(session_, log_, progress, device_, [this] {
-      return stopped();
-    }).run(calibration_problems(static_cast<size_t>(options_.calibration), device_.emulated), portfolio);
+    Calibrator calibrator(session_, log_, progress, device_, [this] { return stopped(); });
+    calibrator.run(calibration_problems_, portfolio);
+    // The certificate needs the time of each choice, which depends on all the others.
+    if (write_table()) calibrator.time(untimed_choices(table_, calibration_results().certificate));
+  }
+
+  CalibrationResults calibration_results() const {
+    CalibrationResults results;
+    for (const CalibrationProblem& one : calibration_problems_) {
+      const auto found = log_.evidence().find(to_string(one.problem));
+      if (found == log_.evidence().end() || !found->second.only_calibration()) continue;
+      PointResult result = evaluate(found->second);
+      if (one.certificate)
+        results.certificate.push_back({std::move(result), one.box});
+      else
+        results.fit.push_back(std::move(result));
+    }
+    return results;
   }
 
   std::vector<Choice> predicted_best(const Problem& problem, const std::set<std::string>& portfolio) const {
@@ -203,8 +220,8 @@ class TuneRun {
 
   bool write_table() {
     const std::vector<PointResult> results = points();
-    table_ =
-        make_table(device_, environment_, options_.command_line, results, select_portfolio(results, kMostPortfolioKernels));
+    table_ = make_table(device_, environment_, options_.command_line, results,
+                        select_portfolio(results, kMostPortfolioKernels), calibration_results());
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)
       std::fprintf(stderr, "error: %s; the trial log %s, run the same command again\n", saved.error().c_str(),
@@ -228,6 +245,7 @@ class TuneRun {
     for (const TablePoint& point : table_.points) cublas += point.use_cublas;
     std::fprintf(stderr, "%s: %zu points (%s), %zu kernels, cuBLAS is faster for %zu\n", path_.c_str(), table_.points.size(),
                  table_.provenance.c_str(), table_.portfolio.size(), cublas);
+    if (table_.certificate) std::fputs(certificate_text(*table_.certificate).c_str(), stderr);
     if (unfinished > 0)
       std::fprintf(stderr, "%zu shapes are not done yet; the same command goes on where this one stopped\n", unfinished);
     if (skipped > 0)
@@ -244,6 +262,7 @@ class TuneRun {
   TrialLog log_;
   CandidateRanker ranker_;
   std::vector<std::vector<Choice>> candidates_;  // of each shape
+  std::vector<CalibrationProblem> calibration_problems_;
   size_t current_ = 0, prefetched_ = 0;
   Clock::time_point start_ = Clock::now();
   Table table_;
