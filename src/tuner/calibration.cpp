@@ -13,15 +13,13 @@
 namespace gemm {
 namespace {
 
-constexpr double kHopeless = 3.0;           // times the best prediction: errors of the bare model rarely reach that
-constexpr double kHopelessSlow = 2.0;       // and of problems where
-constexpr double kSlowUs = 400;             // even the best takes this long, and the model is better
-constexpr double kSecondSplitWithin = 1.5;  // of the best prediction: kernels that are timed with another split too
-constexpr double kSplitWithin = 1.3;        // of the same kernel's best split: splits that may be that other one
-constexpr size_t kSplitsInTurn = 3;         // the best of those, which take turns from problem to problem
-constexpr size_t kPrefetchedProblems = 32;  // whose kernels are compiled ahead: more than all compilers need to be busy
-constexpr size_t kFewProblems = 5;          // with fewer a kernel is compiled only if it is
-constexpr double kAmongTheBest = 1.2;       // within this factor of the best prediction of one of them
+constexpr double kHopeless = 1.8;            // times the best prediction: timing more of them did not make choices better
+constexpr double kSecondSplitWithin = 1.25;  // of the best prediction: kernels that are timed with another split too
+constexpr double kSplitWithin = 1.3;         // of the same kernel's best split: splits that may be that other one
+constexpr size_t kSplitsInTurn = 3;          // the best of those, which take turns from problem to problem
+constexpr size_t kPrefetchedProblems = 32;   // whose kernels are compiled ahead: more than all compilers need to be busy
+constexpr size_t kFewProblems = 110;         // one in so many: kernels for fewer are compiled only if they are
+constexpr double kAmongTheBest = 1.2;        // within this factor of the best prediction of one of them
 
 // Of the kernel that is compiled.
 std::string kernel_name(const Choice& choice, const Problem& problem) {
@@ -51,7 +49,7 @@ std::vector<PredictedChoice> choices_for(const Problem& problem, const std::vect
       predicted.push_back(*best);
       fastest_us = std::min(fastest_us, best->us);
     }
-  const double hopeless_us = fastest_us * (fastest_us > kSlowUs ? kHopelessSlow : kHopeless);
+  const double hopeless_us = fastest_us * kHopeless;
   std::vector<PredictedChoice> choices;
   for (const PredictedChoice& best : predicted) {
     if (best.us > hopeless_us) continue;
@@ -69,7 +67,7 @@ std::vector<std::vector<Choice>> calibration_choices(const std::vector<Calibrati
   struct Use {
     size_t problems = 0;
     double closest = std::numeric_limits<double>::infinity();  // to the best prediction of a problem
-    bool worth_compiling() const { return problems >= kFewProblems || closest < kAmongTheBest; }
+    bool worth_compiling(size_t all) const { return problems * kFewProblems >= all || closest < kAmongTheBest; }
   };
   std::map<std::string, Use> uses;
   std::vector<std::vector<std::pair<const Use*, Choice>>> all;
@@ -91,7 +89,7 @@ std::vector<std::vector<Choice>> calibration_choices(const std::vector<Calibrati
   for (const auto& choices : all) {
     kept.emplace_back();
     for (const auto& [use, choice] : choices)
-      if (use->worth_compiling()) kept.back().push_back(choice);
+      if (use->worth_compiling(problems.size())) kept.back().push_back(choice);
   }
   return kept;
 }

@@ -12,8 +12,10 @@ namespace {
 constexpr unsigned kSeed = 20261130;
 constexpr double kMostFlops = 1.4e11;  // 2.6 ms at the peak of an H200: a few such problems, since most are far smaller
 constexpr double kMostBytes = 1e9;
-// For the fit and for the certificate, from the box (capitals) or from outside: 4 + 2 + 4 + 1 of 11.
-constexpr std::string_view kOrder = "FCfCFcFCfFC";
+// For the fit and for the certificate, from the box (capitals) or from outside: 4 + 2 + 4 + 1 of 11, which makes a
+// certificate of 200 + 50 problems. What comes after those is for the fit.
+constexpr std::string_view kOrder = "FCfCFcFCfFC", kLaterOrder = "FFf";
+constexpr size_t kLater = 550;
 
 // Shares of the problems. A kernel is compiled for each pair of alignments, so 8-byte ones, between the others, are rare.
 constexpr double kAllAligned = 0.45, kOfEachAlignment = 0.92;
@@ -77,7 +79,8 @@ std::vector<CalibrationProblem> calibration_problems(size_t count, bool tiny) {
   std::set<std::string> seen;
   Draw draw;
   while (problems.size() < count) {
-    const char role = kOrder[problems.size() % kOrder.size()];
+    const std::string_view order = problems.size() < kLater ? kOrder : kLaterOrder;
+    const char role = order[problems.size() % order.size()];
     const bool box = role == 'F' || role == 'C';
     const Kind& outside = tiny ? draw.one_of(kTinyOutside) : draw.one_of(kOutside);
     const Problem problem = draw.problem(!box ? outside : tiny ? kTinyBox : kBox);

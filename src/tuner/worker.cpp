@@ -79,7 +79,7 @@ std::string why_filtered(const Kernel::Resources& resources, const KernelConfig&
 
 MeasurePlan plan_of(Stage stage, double expected_us) {
   switch (stage) {
-    case Stage::calibration: return plan_for(expected_us, 900, 2, 3);
+    case Stage::calibration: return plan_for(expected_us, 500, 2, 3);
     case Stage::screen: return plan_for(expected_us, 600, 2, 3);
     case Stage::refine: return plan_for(expected_us, 4'000, 3, 7);
     default: return plan_for(expected_us, 40'000, 5, 21);
