@@ -48,7 +48,8 @@ int run(int argc, char** argv) {
   }
   const Table table = load(path);
   if (shape.empty())
-    print(inspect_header(table) + "\n" + inspect_portfolio(table) + "\n" + inspect_points(table));
+    print(inspect_header(table) + "\n" + inspect_portfolio(table) + "\n" + inspect_selector(table) + "\n" +
+          inspect_points(table));
   else
     print(inspect_shape(table, path, *problem));
   return 0;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "emulator/emulated_device.h"
@@ -22,6 +23,7 @@ using gemm::SearchSpace;
 using gemm::Shape;
 
 constexpr int kUsage = 2;
+constexpr int kEmulatedCalibration = 11;  // random problems; checking a kernel there takes long
 
 // The command line, or a file that it names, is wrong.
 class UsageError : public gemm::Error {
@@ -36,6 +38,7 @@ struct Arguments {
   std::string table_path, space_path;
   double budget_minutes = 0, timeout_s = 20;
   int candidates = 64;
+  std::optional<int> calibration;
   bool dry_run = false, list = false, fresh = false;
   int worker_fd = -1;
   std::string bundle_path, bundled_table, bundle_kernels = "aligned";
@@ -51,6 +54,8 @@ constexpr const char* kExamples =
     "  gemm-tune --gpu 0 --shapes mine.csv        tune your shapes first, then the default grid\n"
     "  gemm-tune --shapes mine.csv --no-default-shapes -o mine.json --budget 5\n"
     "                                             only your shapes, five minutes at most\n"
+    "  gemm-tune --gpu 0 --no-default-shapes -o mine.json\n"
+    "                                             only fit and judge the selector of that table again\n"
     "  gemm-tune --dry-run                        what would be done, and how long it would take; needs no GPU\n"
     "  gemm-tune --list | grep -v ok              every configuration that is out, with the reason\n"
     "  gemm-tune --emulated -o /tmp/emulated.json the whole pipeline without a GPU (times are modelled)\n"
@@ -90,6 +95,9 @@ void define(CLI::App& app, Arguments& a) {
   app.add_option("--candidates", a.candidates, "Most configurations to compile and time per shape")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_option("--calibration", a.calibration,
+                 "Random problems on which the selector is fitted and judged; 0 leaves that out [1100; 11 with --emulated]")
+      ->check(CLI::Range(0, 100000));
   app.add_option("--timeout", a.timeout_s, "Seconds after which a candidate counts as hanging")
       ->check(number_from(0.001, 86400, "0.001 to 86400"))
       ->capture_default_str();
@@ -150,7 +158,9 @@ std::vector<Shape> shapes_for(const Arguments& a) {
     const std::vector<Shape> more = a.emulated ? gemm::emulated_shapes() : gemm::default_shapes();
     shapes.insert(shapes.end(), more.begin(), more.end());
   }
-  if (shapes.empty()) throw UsageError("no shapes to tune: give --shapes FILE.csv with --no-default-shapes");
+  // A table that is there can be calibrated again.
+  const bool calibrates = a.calibration.value_or(1) > 0 && std::filesystem::exists(a.table_path);
+  if (shapes.empty() && !calibrates) throw UsageError("no shapes to tune: give --shapes FILE.csv with --no-default-shapes");
   return gemm::without_repeats(shapes);
 }
 
@@ -237,6 +247,7 @@ int tune(const Arguments& a, const std::string& command_line) {
   options.budget_minutes = a.budget_minutes;
   options.fresh = a.fresh;
   options.candidates = a.candidates;
+  options.calibration = a.calibration.value_or(a.emulated ? kEmulatedCalibration : options.calibration);
   options.timeout_s = a.timeout_s;
   options.command_line = command_line;
   options.terminal = isatty(STDERR_FILENO) != 0;

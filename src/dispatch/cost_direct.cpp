@@ -9,33 +9,36 @@ constexpr double kStreamSetupUs = 0.6;  // the short operand's first chunk, and 
 constexpr double kBatchSetupUs = 0.2;   // 4096 matrices of 16^3 take 5.0 us, 2.9 of them DRAM
 constexpr double kFmaShare = 0.4;       // of the FMA rate, between loads that no other warp of the block shares
 
-double fmas_per_us(const DeviceInfo& device, double busy_sms) { return kLanesPerSm * busy_sms * clock_mhz(device); }
-
 }  // namespace
 
-double stream_us(const DeviceInfo& device, const Choice& choice, const Problem& p, int resident) {
-  const KernelConfig& c = choice.config;
-  const Geometry g = geometry_of(choice, p);
-  const double active = std::min(g.blocks, static_cast<double>(resident) * device.sm_count);
-  const double busy_sms = std::min<double>(g.blocks, device.sm_count);
+CostTerms stream_terms(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction) {
+  const KernelConfig& c = kernel.config;
+  const Geometry g = geometry_of(c, p, split_k);
+  const double active = std::min(g.blocks, kernel.resident * kernel.sm_count);
+  const double busy_sms = std::min(g.blocks, kernel.sm_count);
   const double in_flight = active * c.threads() * c.stages * stream_shape(c).lane_rows * 16;
-  const double dram = std::min(kStreamShare * kDramBytesPerUsPerSm * device.sm_count, in_flight / kMemoryLatencyUs);
+  const double dram = std::min(kStreamShare * kDramBytesPerUsPerSm * kernel.sm_count, in_flight * (1 / kMemoryLatencyUs));
   // Each tile reads its rows of the long operand and all of the short one.
-  const double l2_bytes = g.tiles * 4.0 * (c.BM + c.BN) * static_cast<double>(p.k);
-  const double memory = std::max(p.bytes() / dram, l2_bytes / (kL2BytesPerUsPerSm * busy_sms));
-  const double fmas = g.tiles * c.BM * c.BN * static_cast<double>(p.k);
-  return kLaunchUs + kStreamSetupUs +
-         overlapped(fmas / fmas_per_us(device, busy_sms) / kFmaShare, memory, kMemoryLatencyUs) +
-         split_us(device, choice, g) + g.blocks * kCtaUs;
+  const double l2_bytes = g.tiles * 4.0 * (c.BM + c.BN) * p.k;
+  CostTerms terms;
+  terms.fixed = kLaunchUs + kStreamSetupUs + g.blocks * kCtaUs;
+  terms.compute = g.tiles * c.BM * c.BN * p.k / (kLanesPerSm * busy_sms * kFmaShare) * kernel.us_per_slot;
+  terms.memory = std::max(p.bytes / dram, l2_bytes / (kL2BytesPerUsPerSm * busy_sms));
+  terms.latency = kMemoryLatencyUs;
+  terms.reduction = split_us(kernel, g, split_k, reduction);
+  return terms;
 }
 
-double batch_us(const DeviceInfo& device, const Choice& choice, const Problem& p) {
-  const KernelConfig& c = choice.config;
-  const double blocks = ceil_div(static_cast<double>(p.batch), matrices_per_block(c));
-  const double memory = p.bytes() / (kDramBytesPerUsPerSm * device.sm_count);
-  const double fmas = static_cast<double>(p.batch) * c.BM * c.BN * static_cast<double>(p.k);
-  const double busy_sms = std::min<double>(blocks, device.sm_count);
-  return kLaunchUs + kBatchSetupUs + overlapped(fmas / fmas_per_us(device, busy_sms) / kFmaShare, memory, blocks * kCtaUs);
+CostTerms batch_terms(const KernelCost& kernel, const CostProblem& p) {
+  const KernelConfig& c = kernel.config;
+  const double blocks = ceil_div(p.batch, matrices_per_block(c));
+  const double busy_sms = std::min(blocks, kernel.sm_count);
+  CostTerms terms;
+  terms.fixed = kLaunchUs + kBatchSetupUs;
+  terms.compute = p.batch * c.BM * c.BN * p.k / (kLanesPerSm * busy_sms * kFmaShare) * kernel.us_per_slot;
+  terms.memory = p.bytes / (kDramBytesPerUsPerSm * kernel.sm_count);
+  terms.latency = blocks * kCtaUs;
+  return terms;
 }
 
 }  // namespace gemm::cost

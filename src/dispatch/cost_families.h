@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/device.h"
-#include "kernels/launch.h"
+#include "dispatch/cost_model.h"
 
 namespace gemm::cost {
 
@@ -23,37 +22,36 @@ inline constexpr double kLanesPerSm = 128;                // 4 schedulers of 32
 inline double ceil_div(double a, double b) { return std::ceil(a / b); }
 inline double clock_mhz(const DeviceInfo& device) { return std::max(1, device.sm_clock_mhz); }
 
-// Time of what goes on at once but never quite hides each other: the largest, and more where others are near. On the 6,775
-// trials of the skinny prototype the best of the first five was 4.8 % behind the best of all, 5.6 % with the maximum.
-inline double overlapped(double compute, double memory, double latency) {
-  return std::sqrt(compute * compute + memory * memory + latency * latency);
-}
-
 // How a choice cuts a problem: tiles of C, blocks that compute them, stages of k in each block.
 struct Geometry {
   double tiles, blocks, stages;
 };
-Geometry geometry_of(const Choice& choice, const Problem& problem);
+Geometry geometry_of(const KernelConfig& config, const CostProblem& problem, int split_k);
+
+// The variant of the kernel that loads so many floats (by their number in slots: 0, 1, 2) of each operand.
+KernelVariant variant_with(const KernelConfig& config, int ops, int vec_a, int vec_b);
+inline size_t slots_index(int ops, int vec_a, int vec_b) { return static_cast<size_t>(ops * 9 + vec_a * 3 + vec_b); }
 
 // Device memory, as far as the copies of `active` blocks in flight can use it (Little's law), and L2. `depth` is how many
 // stages a block has to copy in a row.
-double memory_us(const DeviceInfo& device, const KernelConfig& config, const Problem& problem, const Geometry& geometry,
-                 double active, double depth);
+double memory_us(const KernelCost& kernel, const CostProblem& problem, const Geometry& geometry, double active,
+                 double depth);
 
 // Latency: a block cannot go through `stages` stages faster than they arrive.
 double latency_us(const KernelConfig& config, double stages);
 
 // The slices' tiles go to shared memory and come back, in every block of the busiest multiprocessor.
-double slices_us(const DeviceInfo& device, const KernelConfig& config, const Geometry& geometry);
+double slices_us(const KernelCost& kernel, const Geometry& geometry);
 
 // Partial tiles are written, read and added, by a ticket, a second kernel or a cluster; 0 where k is not split.
-double split_us(const DeviceInfo& device, const Choice& choice, const Geometry& geometry);
+double split_us(const KernelCost& kernel, const Geometry& geometry, int split_k, Reduction reduction);
 
-// Predicted times by family; the tile family's persistent kernel has a model of its own. `resident` blocks fit a
-// multiprocessor.
-double tile_us(const DeviceInfo& device, const Choice& choice, const Problem& problem, int resident);
-double specialized_us(const DeviceInfo& device, const Choice& choice, const Problem& problem);
-double stream_us(const DeviceInfo& device, const Choice& choice, const Problem& problem, int resident);
-double batch_us(const DeviceInfo& device, const Choice& choice, const Problem& problem);
+// By family; the tile family's persistent kernel has a model of its own. The first of each fills in the slots.
+void prepare_tile(KernelCost& kernel);
+void prepare_specialized(KernelCost& kernel);
+CostTerms tile_terms(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction);
+CostTerms specialized_terms(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction);
+CostTerms stream_terms(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction);
+CostTerms batch_terms(const KernelCost& kernel, const CostProblem& problem);
 
 }  // namespace gemm::cost

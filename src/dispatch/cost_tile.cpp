@@ -38,37 +38,57 @@ double slots_per_stage(const KernelVariant& v) {
 }
 
 // Multiprocessors that take part. A cluster lies within one GPC, where the last few multiprocessors hold no further one.
-double usable_sms(const DeviceInfo& device, const Choice& choice) {
-  const bool leaves_gaps = choice.reduction == Reduction::cluster && choice.split_k >= kManyPerCluster;
-  return device.sm_count * (leaves_gaps ? kClusteredShare : 1);
+double usable_sms(const KernelCost& kernel, int split_k, Reduction reduction) {
+  const bool leaves_gaps = reduction == Reduction::cluster && split_k >= kManyPerCluster;
+  return kernel.sm_count * (leaves_gaps ? kClusteredShare : 1);
 }
 
 // Arithmetic: the busiest of so many multiprocessors works off its blocks; few warps leave issue slots unused.
-double compute_us(const DeviceInfo& device, const KernelVariant& variant, const Geometry& g, int resident, double sms) {
-  const KernelConfig& c = variant.config;
+double compute_us(const KernelCost& kernel, double slots_per_stage, const Geometry& g, double sms) {
+  const KernelConfig& c = kernel.config;
   const double rounds = ceil_div(g.blocks, sms);  // blocks that the busiest multiprocessor gets
-  const double active = std::min<double>(resident, rounds);
+  const double active = std::min<double>(kernel.resident, rounds);
   // Independent FMAs of one thread hide latency as other warps do.
-  const double warps_per_scheduler = active * c.threads() / kLanesPerSm;
-  const double utilisation = 1 - 0.3 / std::max(1.0, warps_per_scheduler * c.accumulators() / 64.0);
-  const double slots = g.stages * slots_per_stage(variant) * std::max(1.0, rounds * c.threads() / kLanesPerSm);
-  return slots / utilisation / clock_mhz(device);
+  const double warps_per_scheduler = active * c.threads() * (1 / kLanesPerSm);
+  const double utilisation = 1 - 0.3 / std::max(1.0, warps_per_scheduler * c.accumulators() * (1 / 64.0));
+  const double slots = g.stages * slots_per_stage * std::max(1.0, rounds * c.threads() * (1 / kLanesPerSm));
+  return slots / utilisation * kernel.us_per_slot;
 }
 
 }  // namespace
 
-double tile_us(const DeviceInfo& device, const Choice& choice, const Problem& problem, int resident) {
-  const KernelConfig& c = choice.config;
-  const Geometry g = geometry_of(choice, problem);
-  const KernelVariant variant = variant_for(c, problem, {});
-  const double sms = usable_sms(device, choice);
-  const double slots = resident * sms;
-  const double waves = ceil_div(g.blocks, slots);
-  const double body = overlapped(compute_us(device, variant, g, resident, sms),
-                                 memory_us(device, variant.config, problem, g, std::min(g.blocks, slots), g.stages),
-                                 latency_us(c, waves * g.stages));
-  const double setup = kLaunchUs + kPrologueUs + (has_tensor_copies(variant) ? kTmaSetupUs : 0);
-  return setup + kWaveUs * (waves - 1) + slices_us(device, c, g) + body + split_us(device, choice, g) + g.blocks * kCtaUs;
+void prepare_tile(KernelCost& kernel) {
+  // What the tensor copy engine cannot copy takes `async`.
+  KernelConfig copied = kernel.config;
+  if (copied.load == LoadPath::tma) copied.load = LoadPath::async;
+  for (int ops = 0; ops < 4; ++ops)
+    for (int a = 0; a < 3; ++a)
+      for (int b = 0; b < 3; ++b) {
+        KernelVariant v = variant_with(copied, ops, a, b);
+        if (copied.load == LoadPath::async_transpose && v.a_along_k()) v.vec_a = 1;
+        if (copied.load == LoadPath::async_transpose && v.b_along_k()) v.vec_b = 1;
+        kernel.slots[slots_index(ops, a, b)] = slots_per_stage(v);
+      }
+  if (kernel.config.load == LoadPath::tma)
+    for (int ops = 0; ops < 4; ++ops) kernel.aligned_slots[ops] = slots_per_stage(variant_with(kernel.config, ops, 2, 2));
+}
+
+CostTerms tile_terms(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction) {
+  const KernelConfig& c = kernel.config;
+  const Geometry g = geometry_of(c, p, split_k);
+  const bool tensor_copies = c.load == LoadPath::tma && p.vec_a == 2 && p.vec_b == 2;
+  const double slots = tensor_copies ? kernel.aligned_slots[p.ops] : kernel.slots[slots_index(p.ops, p.cut_a, p.cut_b)];
+  const double sms = usable_sms(kernel, split_k, reduction);
+  const double places = kernel.resident * sms;
+  const double waves = ceil_div(g.blocks, places);
+  CostTerms terms;
+  terms.fixed = kLaunchUs + kPrologueUs + (tensor_copies ? kTmaSetupUs : 0) + kWaveUs * (waves - 1) + slices_us(kernel, g) +
+                g.blocks * kCtaUs;
+  terms.compute = compute_us(kernel, slots, g, sms);
+  terms.memory = memory_us(kernel, p, g, std::min(g.blocks, places), g.stages);
+  terms.latency = latency_us(c, waves * g.stages);
+  terms.reduction = split_us(kernel, g, split_k, reduction);
+  return terms;
 }
 
 }  // namespace gemm::cost

@@ -14,10 +14,9 @@ namespace {
 constexpr size_t kNearestOffered = 4;
 // A point for other storage counts as this many octaves further away per operand: its kernel fits, its speed was not tested.
 constexpr double kOpPenalty = 1.0;
-// Predicted kernels that are offered, for the same reason.
-constexpr size_t kPredictedOffered = 4;
-// A point so near, where cuBLAS was faster than every kernel, speaks for cuBLAS here too.
-constexpr double kNearCublas = 0.25;
+// Share of the best kernel's predicted time below which cuBLAS is chosen: cuBLAS is predicted less well.
+constexpr double kClearlyFaster = 0.97;
+constexpr size_t kMostCandidates = 16;  // more are seldom offered
 // Rejections that are told to people; more of them say nothing new.
 constexpr size_t kRejectedTold = 8;
 
@@ -25,26 +24,35 @@ double octaves(int64_t a, int64_t b) {
   return std::log2(static_cast<double>(std::max<int64_t>(1, a))) - std::log2(static_cast<double>(std::max<int64_t>(1, b)));
 }
 
+uint64_t hash_of(const Problem& p) {
+  uint64_t hash = 0;
+  for (const int64_t part : {p.m, p.n, p.k, p.batch, int64_t{p.op_a == Op::T}, int64_t{p.op_b == Op::T}}) {
+    hash = (hash ^ static_cast<uint64_t>(part)) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// Sizes, ops and batch; leading dimensions may differ.
+bool is_same(const Problem& a, const Problem& b) {
+  return a.m == b.m && a.n == b.n && a.k == b.k && a.op_a == b.op_a && a.op_b == b.op_b && a.batch == b.batch;
+}
+
 class Chooser {
  public:
-  Chooser(const Table* table, const Problem& problem, const DeviceInfo& device, int64_t workspace)
-      : table_(table), problem_(problem), device_(device), workspace_(workspace) {}
-
-  Decision choose() {
-    const TablePoint* exact = table_ ? table_->find_point(problem_) : nullptr;
-    const bool served = exact != nullptr && offer_point(*exact, Rule::exact, 0);
-    if (table_) {
-      const NearPoints nearest = near_points(exact);
-      if (!served && !nearest.empty() && nearest.front().first <= kNearCublas && nearest.front().second->use_cublas)
-        offer_point(*nearest.front().second, Rule::nearest, nearest.front().first);
-      // A tuned problem needs no prediction, which takes up to two milliseconds for 62 kernels.
-      if (!served) offer_predicted();
-      offer_nearest(nearest);
-    }
+  Chooser(const Table* table, const Predictor* predictor, const TablePoint* exact, const Problem& problem,
+          const DeviceInfo& device, int64_t workspace)
+      : table_(table), problem_(problem), device_(device), workspace_(workspace) {
+    decision_.candidates.reserve(kMostCandidates);
+    // A tuned problem needs no prediction, a predicted one no neighbour.
+    if (exact != nullptr && offer_point(*exact, Rule::exact, 0)) predictor = nullptr;
+    const bool predicted = predictor != nullptr && offer_predicted(*predictor);
+    if (table_ != nullptr && !predicted) offer_nearest(exact);
     offer_defaults();
     decision_.candidates.push_back({.rule = Rule::cublas, .use_cublas = true});
-    return std::move(decision_);
   }
+
+  Decision decision() { return std::move(decision_); }
 
  private:
   // Adds the point's cuBLAS or kernel. A kernel that lost to cuBLAS still serves where there is no cuBLAS.
@@ -75,17 +83,11 @@ class Chooser {
     if (decision_.rejected.size() < kRejectedTold) decision_.rejected.push_back(what + ": " + why);
   }
 
-  using NearPoints = std::vector<std::pair<double, const TablePoint*>>;
-
-  NearPoints near_points(const TablePoint* exact) const {
-    NearPoints points;
+  void offer_nearest(const TablePoint* exact) {
+    std::vector<std::pair<double, const TablePoint*>> points;
     for (const TablePoint& point : table_->points)
       if (&point != exact) points.emplace_back(distance(problem_, point.problem), &point);
     std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    return points;
-  }
-
-  void offer_nearest(const NearPoints& points) {
     size_t offered = 0;
     for (const auto& [distance, point] : points) {
       if (offered == kNearestOffered) return;
@@ -93,23 +95,20 @@ class Chooser {
     }
   }
 
-  // Each kernel of the portfolio with the split that the model likes best, by the model's time and the kernel's own factor.
-  void offer_predicted() {
-    std::vector<Candidate> predicted;
-    for (const PortfolioKernel& kernel : table_->portfolio) {
-      if (!kernel.model_factor || why_invalid(kernel.config, device_.limits) != nullptr) continue;
-      if (const std::optional<PredictedChoice> best = best_split(kernel.config, problem_, device_, workspace_))
-        predicted.push_back(
-            {.rule = Rule::predicted, .choice = best->choice, .predicted_us = best->us * *kernel.model_factor});
-    }
-    std::stable_sort(predicted.begin(), predicted.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
-    for (size_t i = 0; i < std::min(kPredictedOffered, predicted.size()); ++i) offer(predicted[i]);
+  // cuBLAS where it is predicted to be clearly faster, and the kernels, fastest first. False where there is none.
+  bool offer_predicted(const Predictor& predictor) {
+    const Predictor::Predictions predictions = predictor.predict(problem_, workspace_);
+    if (predictions.count == 0) return false;
+    if (predictions.cublas_us > 0 && predictions.cublas_us < kClearlyFaster * predictions.best[0].us)
+      decision_.candidates.push_back({.rule = Rule::predicted, .use_cublas = true, .predicted_us = predictions.cublas_us});
+    for (size_t i = 0; i < predictions.count; ++i)
+      offer({.rule = Rule::predicted, .choice = predictions.best[i].choice, .predicted_us = predictions.best[i].us});
+    return true;
   }
 
   // First the largest tile that still gives each SM a block, else the smallest; then the others.
   void offer_defaults() {
-    std::vector<KernelConfig> configs = default_configs();
+    const std::vector<KernelConfig>& configs = default_configs();
     // In floating point, because sizes of any length are asked about.
     const auto tiles = [](int64_t length, int tile) { return std::ceil(static_cast<double>(length) / tile); };
     const auto fills = [&](const KernelConfig& c) {
@@ -117,15 +116,18 @@ class Chooser {
     };
     auto first = std::find_if(configs.begin(), configs.end(), fills);
     if (first == configs.end()) --first;
-    std::rotate(configs.begin(), first, first + 1);
-    for (const KernelConfig& config : configs) {
-      const Choice choice{config, 1, Reduction::ticket};
-      const std::string why = why_illegal(choice, problem_, device_, workspace_);
-      if (why.empty())
-        offer({.rule = Rule::fallback, .choice = choice});
-      else
-        reject(to_string(choice) + " (default)", why);
-    }
+    offer_default(*first);
+    for (auto other = configs.begin(); other != configs.end(); ++other)
+      if (other != first) offer_default(*other);
+  }
+
+  void offer_default(const KernelConfig& config) {
+    const Choice choice{config, 1, Reduction::ticket};
+    const std::string why = why_illegal(choice, problem_, device_, workspace_);
+    if (why.empty())
+      offer({.rule = Rule::fallback, .choice = choice});
+    else
+      reject(to_string(choice) + " (default)", why);
   }
 
   const Table* table_;
@@ -175,8 +177,29 @@ double distance(const Problem& a, const Problem& b) {
   return std::sqrt(m * m + n * n + k * k + batch * batch) + kOpPenalty * ((a.op_a != b.op_a) + (a.op_b != b.op_b));
 }
 
+Selector::Selector(const Table* table, const DeviceInfo& device) : table_(table), device_(device) {
+  if (table_ == nullptr) return;
+  predictor_.emplace(*table_, device_);
+  if (predictor_->kernels() == 0) predictor_.reset();
+  for (const TablePoint& point : table_->points) points_.emplace_back(hash_of(point.problem), &point);
+  std::stable_sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+const TablePoint* Selector::find_point(const Problem& problem) const {
+  const uint64_t hash = hash_of(problem);
+  auto place = std::lower_bound(points_.begin(), points_.end(), hash, [](const auto& a, uint64_t b) { return a.first < b; });
+  for (; place != points_.end() && place->first == hash; ++place)
+    if (is_same(place->second->problem, problem)) return place->second;
+  return nullptr;
+}
+
+Decision Selector::choose(const Problem& problem, int64_t workspace_available) const {
+  return Chooser(table_, predictor_ ? &*predictor_ : nullptr, find_point(problem), problem, device_, workspace_available)
+      .decision();
+}
+
 Decision choose(const Table* table, const Problem& problem, const DeviceInfo& device, int64_t workspace_available) {
-  return Chooser(table, problem, device, workspace_available).choose();
+  return Selector(table, device).choose(problem, workspace_available);
 }
 
 std::string to_string(const Candidate& candidate) {

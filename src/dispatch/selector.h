@@ -1,11 +1,15 @@
-// From a problem to kernels: exact point of the table, else cuBLAS where it won at a point close by, else what the cost
-// model, calibrated on the table's kernels, predicts to be fastest, else the nearest points in log space, else a safe
-// default, else cuBLAS. Every kernel that is offered has been checked against the real problem.
+// From a problem to kernels: exact point of the table, else what the cost model, calibrated on the table's kernels and on
+// cuBLAS, predicts to be fastest, else the nearest points in log space, else a safe default, else cuBLAS. Every kernel that
+// is offered has been checked against the real problem.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "dispatch/predictor.h"
 #include "dispatch/table.h"
 #include "kernels/device.h"
 #include "kernels/launch.h"
@@ -21,7 +25,7 @@ const char* to_string(Rule rule);  // "exact", "predicted", "nearest", "default"
 // One way to serve a problem.
 struct Candidate {
   Rule rule = Rule::fallback;
-  bool use_cublas = false;            // by the table's word (exact, nearest), or because nothing else is left
+  bool use_cublas = false;            // by the table's word (exact, nearest), by prediction, or for want of anything else
   Choice choice{};                    // where not use_cublas
   double distance = 0;                // to the point, in octaves
   double predicted_us = 0;            // by the calibrated model, where the rule is predicted
@@ -40,8 +44,27 @@ const std::vector<KernelConfig>& default_configs();
 // Sizes must be positive.
 double distance(const Problem& a, const Problem& b);
 
-// Everything that may serve the problem, in the order in which to try it. Depends on its arguments only. `table` may be
-// null; the decision points into it. The problem is neither empty nor refused.
+// Chooses for many problems: what does not depend on the problem is worked out once. Safe for concurrent use.
+class Selector {
+ public:
+  // `table` may be null; it must outlive this object, and decisions point into it.
+  Selector(const Table* table, const DeviceInfo& device);
+
+  // Everything that may serve the problem, in the order in which to try it. Depends on table, device and arguments only. The
+  // problem is neither empty nor refused. Takes some microseconds (docs/design.md, "Dispatch").
+  Decision choose(const Problem& problem, int64_t workspace_available) const;
+
+  // The table's point of this problem, or null.
+  const TablePoint* find_point(const Problem& problem) const;
+
+ private:
+  const Table* table_;
+  DeviceInfo device_;
+  std::optional<Predictor> predictor_;
+  std::vector<std::pair<uint64_t, const TablePoint*>> points_;  // by a hash of the problem, sorted
+};
+
+// The same for one problem.
 Decision choose(const Table* table, const Problem& problem, const DeviceInfo& device, int64_t workspace_available);
 
 // "nearest (distance 1.00): tile_…": one line for people.

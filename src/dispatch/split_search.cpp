@@ -8,7 +8,6 @@
 namespace gemm {
 namespace {
 
-constexpr std::array<int, 22> kSplits = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128};
 constexpr int kWorseSplits = 6;            // in a row without a better prediction: more splits will not help
 constexpr double kIdleShare = 0.25;        // of the multiprocessors: with fewer blocks than that and
 constexpr double kDeepStages = 16;         // more stages than that for each of them, more splits are faster
@@ -24,8 +23,16 @@ std::span<const Reduction> reductions_of(const KernelConfig& config, int split) 
   return std::span(kPersistent).first(is_specialized(config.load) ? 2 : 1);
 }
 
+bool may_serve(const KernelConfig& config, const Problem& problem) {
+  switch (config.family) {
+    case Family::stream: return std::min(problem.m, problem.n) <= kLongestShortSide;
+    case Family::batch: return problem.m <= config.BM && problem.n <= config.BN;
+    default: return true;
+  }
+}
+
 bool may_run(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace) {
-  if (choice.config.family == Family::stream && std::min(problem.m, problem.n) > kLongestShortSide) return false;
+  if (!may_serve(choice.config, problem)) return false;
   if (effective_split(choice.config, problem, choice.split_k) != choice.split_k) return false;
   // Whole waves of tiles leave stream-k nothing to share.
   if (choice.reduction == Reduction::stream_k && workspace_bytes(choice, problem, device.sm_count) == 0) return false;
@@ -37,19 +44,20 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
   std::optional<PredictedChoice> best;
   const int64_t tiles_m = (problem.m + config.BM - 1) / config.BM, tiles_n = (problem.n + config.BN - 1) / config.BN;
   const double tiles = static_cast<double>(tiles_m) * static_cast<double>(tiles_n) * static_cast<double>(problem.batch);
-  const int resident = blocks_per_sm(config, device.limits);
-  const double slots = static_cast<double>(resident) * device.sm_count;
+  const KernelCost cost(config, device);
+  const CostProblem seen(problem);
+  const double slots = static_cast<double>(cost.resident) * device.sm_count;
   // Persistent blocks that all have a tile are better shared out by stream-k.
   const double most_blocks = is_specialized(config.load) ? slots : kMostBlocksPerSlot * slots;
   const double stages = static_cast<double>(problem.k) / config.BK;
   int worse = 0;
-  for (int split : kSplits) {
+  for (int split : kSearchedSplits) {
     if (split > 1 && (tiles * split > most_blocks || worse >= kWorseSplits)) break;
     if (split > 1 && tiles * split < kIdleShare * device.sm_count && stages > kDeepStages * split) continue;
     ++worse;
     for (const Reduction reduction : reductions_of(config, split)) {
       const Choice choice{config, split, reduction};
-      const double us = predicted_us(device, choice, problem, resident);
+      const double us = cost.terms(seen, split, reduction).us();
       if ((best && us >= best->us) || !may_run(choice, problem, device, workspace)) continue;
       best = {us, choice}, worse = 0;
     }

@@ -1,6 +1,7 @@
 // The split of k and the reduction with which a configuration would serve a problem best, by the cost model.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 
@@ -9,6 +10,10 @@
 
 namespace gemm {
 
+// Splits that are looked at.
+inline constexpr std::array<int, 22> kSearchedSplits = {1,  2,  3,  4,  5,  6,  7,  8,  10, 12, 14,
+                                                        16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128};
+
 struct PredictedChoice {
   double us = 0;  // by predicted_us
   Choice choice;
@@ -16,6 +21,9 @@ struct PredictedChoice {
 
 // The ways to reduce so many splits of k.
 std::span<const Reduction> reductions_of(const KernelConfig& config, int split);
+
+// Whether a configuration is meant for problems of these sizes.
+bool may_serve(const KernelConfig& config, const Problem& problem);
 
 // For a configuration that is valid on the device: whether this choice can run with that much workspace, and is not the same
 // as a simpler one.

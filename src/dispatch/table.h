@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/calibrated_model.h"
 #include "kernels/device.h"
 #include "kernels/launch.h"
 #include "kernels/problem.h"
@@ -32,8 +33,9 @@ struct PortfolioKernel {
   int spill_bytes = 0;
   int shared_bytes = 0;
   int threads = 0;
-  // Median over the kernel's trials of measured time / predicted_us; absent in tables without trials. Kernels that have it
-  // are chosen for problems that were not tuned by factor * prediction.
+  // What calibration fitted. Without it: the median over the kernel's trials of measured time / predicted_us, absent in
+  // tables without trials. Kernels that have either are chosen by predicted time for problems that were not tuned.
+  std::optional<CostFactors> factors;
   std::optional<double> model_factor;
 };
 
@@ -52,6 +54,23 @@ struct TablePoint {
   std::vector<std::string> ties;  // to_string(Choice) of candidates within 0.5 % or the error margin, in fixed order
 };
 
+// How good the selector's choice was on random problems that took no part in fitting it.
+struct CertificateGroup {
+  int problems = 0;
+  // Best time of the portfolio / time of the choice, 1 where cuBLAS was chosen and is faster: geometric mean, 5th percentile
+  // and the smallest.
+  double of_best = 0, of_best_p5 = 0, worst = 0;
+  Problem worst_problem;
+  // Geometric means; absent on the emulated device.
+  std::optional<double> over_cublas;        // cuBLAS's time / time of the choice
+  std::optional<double> of_best_or_cublas;  // like of_best, but with cuBLAS among those that can be best
+  int cublas_chosen = 0;
+};
+struct Certificate {
+  std::optional<CertificateGroup> box;      // each of m, n, k drawn alike; one matrix
+  std::optional<CertificateGroup> outside;  // skinny, deep, shallow, tall, batches
+};
+
 struct Table {
   int version = kTableVersion;
   DeviceInfo device;
@@ -60,6 +79,12 @@ struct Table {
   std::map<std::string, std::string> method;       // how times were taken, in words and numbers
   std::vector<PortfolioKernel> portfolio;          // by id
   std::vector<TablePoint> points;                  // by ops, batch, m, n, k
+  std::optional<CostFactors> cublas_factors;       // of cublas_terms
+  std::vector<MeasuredProblem> calibration;        // what the factors leave, with a log ratio for each kernel and cuBLAS
+  std::optional<Certificate> certificate;
+  // Of the best time with the whole portfolio, what its first 1, 2, … kernels reach, taken in the order in which each adds
+  // most: geometric mean over the certificate's problems.
+  std::vector<double> portfolio_curve;
 
   const PortfolioKernel* find_kernel(const std::string& id) const;
   const TablePoint* find_point(const Problem& problem) const;  // same sizes, ops and batch count

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <tuple>
 
 #include "dispatch/table.h"
@@ -75,6 +76,12 @@ Json words_json(const std::map<std::string, std::string>& words) {
   return object;
 }
 
+Json factors_json(const CostFactors& factors) {
+  Json array = Json::array();
+  for (const double factor : factors.values) array.push_back(rounded(factor, 3));
+  return array;
+}
+
 Json kernel_json(const PortfolioKernel& kernel) {
   const KernelConfig& c = kernel.config;
   Json json = {{"id", kernel.id},
@@ -98,6 +105,7 @@ Json kernel_json(const PortfolioKernel& kernel) {
                {"shared_bytes", kernel.shared_bytes},
                {"threads", kernel.threads}};
   if (kernel.model_factor) json["model_factor"] = rounded(*kernel.model_factor, 3);
+  if (kernel.factors) json["factors"] = factors_json(*kernel.factors);
   return json;
 }
 
@@ -133,11 +141,63 @@ auto point_order(const TablePoint& point) {
   return std::make_tuple(p.op_a, p.op_b, p.batch, p.m, p.n, p.k);
 }
 
-Json portfolio_json(std::vector<PortfolioKernel> portfolio) {
-  std::sort(portfolio.begin(), portfolio.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+// Places of the kernels by id.
+std::vector<size_t> portfolio_order(const Table& table) {
+  std::vector<size_t> order(table.portfolio.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return table.portfolio[a].id < table.portfolio[b].id; });
+  return order;
+}
+
+Json portfolio_json(const Table& table) {
   Json array = Json::array();
-  for (const PortfolioKernel& kernel : portfolio) array.push_back(kernel_json(kernel));
+  for (const size_t place : portfolio_order(table)) array.push_back(kernel_json(table.portfolio[place]));
   return array;
+}
+
+Json calibration_json(const Table& table) {
+  std::vector<size_t> order = portfolio_order(table);
+  order.push_back(order.size());  // cuBLAS
+  Json array = Json::array();
+  for (const MeasuredProblem& one : table.calibration) {
+    Json ratios = Json::array();
+    for (const size_t place : order)
+      ratios.push_back(std::isnan(one.log_ratios[place]) ? Json()
+                                                         : Json(rounded(static_cast<double>(one.log_ratios[place]), 2)));
+    array.push_back({{"problem", problem_json(one.problem)}, {"log_ratios", ratios}});
+  }
+  return array;
+}
+
+Json group_json(const CertificateGroup& group) {
+  Json json = {{"problems", group.problems},
+               {"of_best", rounded(group.of_best, 4)},
+               {"of_best_p5", rounded(group.of_best_p5, 4)},
+               {"worst", rounded(group.worst, 4)},
+               {"worst_problem", problem_json(group.worst_problem)}};
+  if (group.over_cublas) json["over_cublas"] = rounded(*group.over_cublas, 4);
+  if (group.of_best_or_cublas) json["of_best_or_cublas"] = rounded(*group.of_best_or_cublas, 4);
+  json["cublas_chosen"] = group.cublas_chosen;
+  return json;
+}
+
+Json certificate_json(const Certificate& certificate) {
+  Json json = Json::object();
+  if (certificate.box) json["box"] = group_json(*certificate.box);
+  if (certificate.outside) json["outside"] = group_json(*certificate.outside);
+  return json;
+}
+
+// What only calibrated tables have.
+std::string calibrated_text(const Table& table) {
+  std::string text;
+  if (table.cublas_factors) text += ",\n  \"cublas_factors\": " + one_line(factors_json(*table.cublas_factors));
+  if (!table.calibration.empty()) text += ",\n  \"calibration\": " + entry_per_line(calibration_json(table));
+  if (table.certificate) text += ",\n  \"certificate\": " + indented(certificate_json(*table.certificate));
+  if (table.portfolio_curve.empty()) return text;
+  Json curve = Json::array();
+  for (const double share : table.portfolio_curve) curve.push_back(rounded(share, 4));
+  return text + ",\n  \"portfolio_curve\": " + one_line(curve);
 }
 
 Json points_json(std::vector<TablePoint> points) {
@@ -155,8 +215,8 @@ std::string to_json(const Table& table) {
          ",\n  \"device\": " + indented(device_json(table.device)) +  //
          ",\n  \"environment\": " + indented(words_json(table.environment)) +
          ",\n  \"method\": " + indented(words_json(table.method)) +
-         ",\n  \"portfolio\": " + entry_per_line(portfolio_json(table.portfolio)) +
-         ",\n  \"points\": " + entry_per_line(points_json(table.points)) + "\n}\n";
+         ",\n  \"portfolio\": " + entry_per_line(portfolio_json(table)) +
+         ",\n  \"points\": " + entry_per_line(points_json(table.points)) + calibrated_text(table) + "\n}\n";
 }
 
 }  // namespace gemm

@@ -19,6 +19,8 @@ using nlohmann::json;
 constexpr int64_t kMaxLength = std::numeric_limits<int>::max();  // of m, n, k and batch in a table
 constexpr int kMaxSplit = 65535;                                 // grid.y
 constexpr int kMostRegisters = 255;                              // of a thread
+constexpr double kMostFactor = 100;                              // of the cost model, either way
+constexpr double kMostLogRatio = 10;                             // of a measured problem, either way
 
 // Length of the number at text[at] if it is one beyond the range of doubles, such as 1e400; else 0.
 size_t overflowing_number(const std::string& text, size_t at) {
@@ -136,6 +138,22 @@ std::map<std::string, std::string> read_words(const json& root, const char* name
   return words;
 }
 
+// A number in an array that holds numbers from `low` to `high`.
+double element(const json& array, size_t index, const char* name, double low, double high) {
+  const json& value = array[index];
+  const bool fits = value.is_number() && value.get<double>() >= low && value.get<double>() <= high;
+  if (!fits) wrong(std::string(name) + "[" + std::to_string(index) + "]", value, "a number in its range");
+  return value.get<double>();
+}
+
+CostFactors read_factors(const json& array) {
+  if (!array.is_array() || array.size() != CostFactors::kCount)
+    wrong("factors", array, "an array of " + std::to_string(CostFactors::kCount) + " numbers");
+  CostFactors factors;
+  for (size_t i = 0; i < array.size(); ++i) factors.values[i] = element(array, i, "factors", 1 / kMostFactor, kMostFactor);
+  return factors;
+}
+
 PortfolioKernel read_kernel(const json& entry, const Table& table) {
   PortfolioKernel kernel;
   kernel.id = text_of(entry, "id");
@@ -163,6 +181,7 @@ PortfolioKernel read_kernel(const json& entry, const Table& table) {
   kernel.shared_bytes = small_integer(entry, "shared_bytes", 0, table.device.limits.shared_bytes_per_block);
   kernel.threads = small_integer(entry, "threads", c.threads(), c.threads());
   if (entry.contains("model_factor")) kernel.model_factor = number(entry, "model_factor", false);
+  if (entry.contains("factors")) kernel.factors = read_factors(field(entry, "factors"));
   return kernel;
 }
 
@@ -215,6 +234,39 @@ TablePoint read_point(const json& entry, const Table& table) {
   return point;
 }
 
+MeasuredProblem read_measured(const json& entry, const Table& table) {
+  MeasuredProblem measured{read_problem(field(entry, "problem")), {}};
+  const json& ratios = field(entry, "log_ratios");
+  const size_t columns = table.portfolio.size() + 1;
+  if (!ratios.is_array() || ratios.size() != columns)
+    wrong("log_ratios", ratios, "an array of " + std::to_string(columns) + " numbers");
+  for (size_t i = 0; i < columns; ++i)
+    measured.log_ratios.push_back(ratios[i].is_null()
+                                      ? std::numeric_limits<float>::quiet_NaN()
+                                      : static_cast<float>(element(ratios, i, "log_ratios", -kMostLogRatio, kMostLogRatio)));
+  return measured;
+}
+
+CertificateGroup read_group(const json& object) {
+  CertificateGroup group;
+  group.problems = small_integer(object, "problems");
+  group.of_best = number(object, "of_best", false);
+  group.of_best_p5 = number(object, "of_best_p5", false);
+  group.worst = number(object, "worst", false);
+  group.worst_problem = read_problem(field(object, "worst_problem"));
+  group.over_cublas = optional_time(object, "over_cublas");
+  group.of_best_or_cublas = optional_time(object, "of_best_or_cublas");
+  group.cublas_chosen = small_integer(object, "cublas_chosen", 0);
+  return group;
+}
+
+Certificate read_certificate(const json& object) {
+  Certificate certificate;
+  if (object.contains("box")) certificate.box = read_group(object["box"]);
+  if (object.contains("outside")) certificate.outside = read_group(object["outside"]);
+  return certificate;
+}
+
 // What an entry is called in a warning: its id or problem where it has one.
 std::string entry_name(const char* array, size_t index, const json& entry) {
   std::string name = std::string(array) + "[" + std::to_string(index) + "]";
@@ -225,6 +277,7 @@ std::string entry_name(const char* array, size_t index, const json& entry) {
 }
 
 std::string key_of(const PortfolioKernel& kernel) { return "kernel '" + kernel.id + "'"; }
+std::string key_of(const MeasuredProblem& one) { return "problem " + to_string(one.problem); }
 std::string key_of(const TablePoint& point) { return "problem " + to_string(point.problem); }
 
 template <class Entry>
@@ -242,6 +295,32 @@ void read_entries(const json& root, const char* name, Entry (*read)(const json&,
     }
 }
 
+std::vector<double> read_curve(const json& array) {
+  if (!array.is_array()) wrong("portfolio_curve", array, "an array of numbers");
+  std::vector<double> curve;
+  for (size_t i = 0; i < array.size(); ++i) curve.push_back(element(array, i, "portfolio_curve", 0, 1));
+  return curve;
+}
+
+// What only calibrated tables have; each part stands alone.
+void read_calibrated(const json& root, Table& table, std::vector<std::string>* warnings) {
+  const auto read = [&](const char* name, auto reader) {
+    if (root.contains(name)) try {
+        reader(root[name]);
+      } catch (const Error& error) {
+        if (warnings) warnings->push_back(std::string("\"") + name + "\" is left out: " + error.what());
+      }
+  };
+  read("cublas_factors", [&](const json& value) { table.cublas_factors = read_factors(value); });
+  read("calibration", [&](const json&) {
+    // The log ratios have a place for each kernel that is listed.
+    if (table.portfolio.size() != field(root, "portfolio").size()) throw Error("kernels of the portfolio are left out");
+    read_entries(root, "calibration", read_measured, table, table.calibration, warnings);
+  });
+  read("certificate", [&](const json& value) { table.certificate = read_certificate(value); });
+  read("portfolio_curve", [&](const json& value) { table.portfolio_curve = read_curve(value); });
+}
+
 Table read_table(const json& root, std::vector<std::string>* warnings) {
   Table table;
   table.version = small_integer(root, "version");
@@ -256,6 +335,7 @@ Table read_table(const json& root, std::vector<std::string>* warnings) {
   table.method = read_words(root, "method");
   read_entries(root, "portfolio", read_kernel, table, table.portfolio, warnings);
   read_entries(root, "points", read_point, table, table.points, warnings);
+  read_calibrated(root, table, warnings);
   return table;
 }
 

@@ -110,6 +110,34 @@ std::string inspect_portfolio(const Table& table) {
   return text;
 }
 
+std::string certificate_text(const Certificate& certificate) {
+  std::string text;
+  const auto add = [&](const char* name, const std::optional<CertificateGroup>& group) {
+    if (!group) return;
+    text +=
+        formatted("selector, %d untuned problems (%s): %.3f of the portfolio's best time, 5th percentile %.3f, worst %.3f (",
+                  group->problems, name, group->of_best, group->of_best_p5, group->worst) +
+        to_string(group->worst_problem) + ")";
+    if (group->over_cublas)
+      text += formatted(", %.3f times cuBLAS, which it chose %d times", *group->over_cublas, group->cublas_chosen);
+    if (group->of_best_or_cublas) text += formatted("; %.3f of the best with cuBLAS", *group->of_best_or_cublas);
+    text += "\n";
+  };
+  add("box", certificate.box);
+  add("outside", certificate.outside);
+  return text;
+}
+
+std::string inspect_selector(const Table& table) {
+  std::string text = table.certificate ? certificate_text(*table.certificate) : "selector: no certificate\n";
+  if (table.portfolio_curve.empty()) return text;
+  text += "share of the whole portfolio's speed that its first kernels reach, in greedy order:\n";
+  for (size_t i = 0; i < table.portfolio_curve.size(); ++i)
+    if (i < 4 || (i + 1) % 4 == 0 || i + 1 == table.portfolio_curve.size())
+      text += formatted("%6zu kernels  %.3f\n", i + 1, table.portfolio_curve[i]);
+  return text;
+}
+
 std::string inspect_points(const Table& table) {
   std::string text = formatted("%8s %8s %8s %3s %6s %10s %8s %10s %10s %7s  %s\n", "m", "n", "k", "ops", "batch", "time_us",
                                "TFLOP/s", "cublas_us", "lt_us", "xbest", "use");

@@ -18,6 +18,12 @@ std::string inspect_header(const Table& table);
 // Each kernel with resources, occupancy and the number of points that use it.
 std::string inspect_portfolio(const Table& table);
 
+// How good the selector is, in a few lines.
+std::string certificate_text(const Certificate& certificate);
+
+// The certificate, and what portfolios of other sizes would reach.
+std::string inspect_selector(const Table& table);
+
 // Each point with its winner and what it gains over the better baseline.
 std::string inspect_points(const Table& table);
 

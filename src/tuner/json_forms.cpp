@@ -1,5 +1,6 @@
 #include "tuner/json_forms.h"
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/kernel_spec.h"
@@ -30,7 +31,7 @@ void read_enum(const Json& value, const std::string& name, Enum& result) {
     throw Error("parameter '" + name + "' has the unknown value " + value.dump());
 }
 
-constexpr std::array<Stage, 3> kStages = {Stage::screen, Stage::refine, Stage::finals};
+constexpr std::array<Stage, 4> kStages = {Stage::calibration, Stage::screen, Stage::refine, Stage::finals};
 constexpr std::array<Invalidity, 5> kInvalidities = {Invalidity::correct, Invalidity::compile, Invalidity::runtime,
                                                      Invalidity::correctness, Invalidity::timeout};
 
@@ -38,6 +39,7 @@ constexpr std::array<Invalidity, 5> kInvalidities = {Invalidity::correct, Invali
 
 const char* to_string(Stage stage) {
   switch (stage) {
+    case Stage::calibration: return "calibration";
     case Stage::screen: return "screen";
     case Stage::refine: return "refine";
     default: return "final";
@@ -64,6 +66,11 @@ const Trial* Evidence::find(const Choice& choice, Stage stage) const {
   for (auto trial = trials.rbegin(); trial != trials.rend(); ++trial)
     if (trial->stage == stage && trial->choice == choice) return &*trial;
   return nullptr;
+}
+
+bool Evidence::only_calibration() const {
+  return !trials.empty() &&
+         std::all_of(trials.begin(), trials.end(), [](const Trial& t) { return t.stage == Stage::calibration; });
 }
 
 Json to_json(const KernelConfig& config) {

@@ -162,14 +162,14 @@ std::shared_ptr<CublasLt::Algorithm> ProblemBench::best_cublaslt(const MeasurePl
   return cublaslt_best_;
 }
 
-Comparison ProblemBench::compare(const std::vector<Workload>& own, const MeasurePlan& how) {
+Comparison ProblemBench::compare(const std::vector<Workload>& own, const MeasurePlan& how, Against against) {
   std::vector<Workload> workloads = own;
   Cublas* cublas = context_.baselines.cublas.get();
   if (cublas != nullptr)
     workloads.push_back(workload("cuBLAS", [this, cublas](const Operands& o, Stream s) {
       return cublas->sgemm(problem_, o, s, context_.scratch.for_cublas());
     }));
-  const std::shared_ptr<CublasLt::Algorithm> algorithm = best_cublaslt(how);
+  const std::shared_ptr<CublasLt::Algorithm> algorithm = against == Against::both ? best_cublaslt(how) : nullptr;
   if (algorithm)
     workloads.push_back(workload("cuBLASLt", [algorithm](const Operands& o, Stream s) { return algorithm->enqueue(o, s); }));
   if (workloads.empty()) return {};

@@ -40,6 +40,9 @@ struct Comparison {
   std::string cublaslt_algorithm;
 };
 
+// Baselines of a comparison. Searching cuBLASLt's heuristics takes longer than timing some tens of kernels quickly.
+enum class Against { cublas, both };
+
 class ProblemBench {
  public:
   // Allocates and fills the operands. Failure: the problem does not fit the memory limit.
@@ -63,8 +66,8 @@ class ProblemBench {
 
   std::vector<double> measure(const TilePlan& plan, const MeasurePlan& how);
 
-  // `own` and both baselines, interleaved round by round.
-  Comparison compare(const std::vector<Workload>& own, const MeasurePlan& how);
+  // `own` and the baselines, interleaved round by round.
+  Comparison compare(const std::vector<Workload>& own, const MeasurePlan& how, Against against = Against::both);
 
  private:
   struct OperandSet {

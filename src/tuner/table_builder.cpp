@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "dispatch/cost_model.h"
 #include "kernels/kernel_spec.h"
+#include "tuner/model_fit.h"
 #include "tuner/statistics.h"
 #include "tuner/trial_log.h"
 
@@ -47,19 +47,7 @@ TablePoint to_table_point(const PointResult& result, const PointOption* option) 
 
 PortfolioKernel to_portfolio_kernel(const PointOption& option) {
   const KernelConfig& config = option.choice.config;
-  return {config_id(config), config, option.registers, option.spill_bytes, option.shared_bytes, config.threads(), {}};
-}
-
-// Measured over predicted time of each kernel of the portfolio: the median over everything that was tried with it.
-void calibrate(Table& table, const std::vector<PointResult>& points) {
-  std::map<std::string, std::vector<double>> ratios;
-  for (const PointResult& result : points)
-    for (const PointOption& option : result.options)
-      ratios[config_id(option.choice.config)].push_back(option.time_us.median /
-                                                        predicted_us(table.device, option.choice, result.problem));
-  for (PortfolioKernel& kernel : table.portfolio)
-    if (const auto found = ratios.find(kernel.id); found != ratios.end())
-      kernel.model_factor = summarise(found->second).median;
+  return {config_id(config), config, option.registers, option.spill_bytes, option.shared_bytes, config.threads(), {}, {}};
 }
 
 std::string host_name() {
@@ -82,7 +70,7 @@ std::vector<PointResult> with_older_points(std::vector<PointResult> points, cons
 
 Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
                  const std::string& command_line, const std::vector<PointResult>& points,
-                 const std::set<std::string>& portfolio) {
+                 const std::set<std::string>& portfolio, const CalibrationResults& calibration) {
   Table table;
   table.device = device;
   table.provenance = device.provenance();
@@ -102,7 +90,11 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
     if (option != nullptr) kernels.emplace(config_id(option->choice.config), to_portfolio_kernel(*option));
   }
   for (auto& [id, kernel] : kernels) table.portfolio.push_back(std::move(kernel));
-  calibrate(table, points);
+  std::vector<PointResult> measured = points;
+  measured.insert(measured.end(), calibration.fit.begin(), calibration.fit.end());
+  fit_model(table, measured);
+  if (!calibration.certificate.empty()) table.certificate = make_certificate(table, calibration.certificate);
+  table.portfolio_curve = portfolio_curve(table, calibration.fit, calibration.certificate);
   return table;
 }
 

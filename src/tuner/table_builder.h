@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dispatch/table.h"
+#include "tuner/certificate.h"
 #include "tuner/points.h"
 
 namespace gemm {
@@ -14,10 +15,16 @@ namespace gemm {
 // The way of measuring; a change makes older logs unusable for resuming.
 inline constexpr const char* kMethodVersion = "1";
 
+// What was measured on random problems.
+struct CalibrationResults {
+  std::vector<PointResult> fit;
+  std::vector<CertificateCase> certificate;
+};
+
 // `environment` has what the worker reported; host, version, command and date are added.
 Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
                  const std::string& command_line, const std::vector<PointResult>& points,
-                 const std::set<std::string>& portfolio);
+                 const std::set<std::string>& portfolio, const CalibrationResults& calibration);
 
 // New points, and those of the older table that were not tuned again.
 std::vector<PointResult> with_older_points(std::vector<PointResult> points, const Table& older);

@@ -11,7 +11,8 @@
 namespace gemm {
 
 // How carefully a candidate is timed: `screen` a few launches, `refine` more, `finals` interleaved with the baselines.
-enum class Stage { screen, refine, finals };
+// `calibration` is for random problems that are not tuned: short, interleaved with cuBLAS.
+enum class Stage { calibration, screen, refine, finals };
 
 // Why a trial has no time; the words of the T4 format.
 enum class Invalidity { correct, compile, runtime, correctness, timeout };
@@ -52,6 +53,8 @@ struct Evidence {
 
   // The trial of this choice at this stage, or nullptr.
   const Trial* find(const Choice& choice, Stage stage) const;
+  // Whether this problem was drawn at random and never tuned.
+  bool only_calibration() const;
 };
 
 const char* to_string(Stage stage);

@@ -12,6 +12,8 @@
 #include "dispatch/selector.h"
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
+#include "tuner/calibration.h"
+#include "tuner/inspect_report.h"
 #include "tuner/interrupt.h"
 #include "tuner/point_tuner.h"
 #include "tuner/portfolio.h"
@@ -29,6 +31,9 @@ constexpr size_t kPortfolioTries = 3;     // portfolio kernels measured for a po
 constexpr double kCompileSeconds = 0.7;   // per kernel and core, for the estimate
 constexpr double kPointSeconds = 0.7;     // of measuring, for the estimate
 constexpr double kRunsPerCandidate = 12;  // of a slow kernel, for the estimate
+// Calibration gets this share of a budget, but not more than it needs.
+constexpr double kCalibrationShare = 0.3;
+constexpr double kCalibrationMinutes = 3;
 
 std::string device_identity(const DeviceInfo& device) {
   return device.name + ", " + std::to_string(device.sm_count) + " SMs, " + std::to_string(device.memory_bytes >> 30) +
@@ -74,15 +79,17 @@ class TuneRun {
 
   int run() {
     size_t left = 0;
+    calibration_problems_ = calibration_problems(static_cast<size_t>(options_.calibration), device_.emulated);
     for (const Shape& shape : options_.shapes) left += !log_.evidence(shape.problem).finished;
     if (left < options_.shapes.size())
       std::fprintf(stderr, "%zu of %zu shapes are done already (--fresh measures them again)\n",
                    options_.shapes.size() - left, options_.shapes.size());
     try {
       Progress progress(options_.terminal, left);
-      PointTuner tuner(session_, log_, progress, device_, [this] { return stopped(); });
+      PointTuner tuner(session_, log_, progress, device_, [this] { return stopped_tuning(); });
       tune_points(tuner, progress);
-      if (!stopped()) complete_portfolio(tuner);
+      if (!stopped_tuning()) complete_portfolio(tuner);
+      if (options_.calibration > 0 && !stopped()) calibrate_portfolio();
     } catch (const Error& error) {
       std::fprintf(stderr, "error: %s\n", error.what());
       failed_ = true;
@@ -90,18 +97,25 @@ class TuneRun {
     if (!write_table()) return 1;
     report();
     if (interrupt_signal() != 0) return 128 + interrupt_signal();
-    return failed_ || skipped_shapes() == options_.shapes.size() ? 1 : 0;
+    const bool all_skipped = !options_.shapes.empty() && skipped_shapes() == options_.shapes.size();
+    return failed_ || all_skipped ? 1 : 0;
   }
 
  private:
-  bool stopped() const {
-    const double minutes = std::chrono::duration<double>(Clock::now() - start_).count() / 60;
-    return interrupt_signal() != 0 || (options_.budget_minutes > 0 && minutes >= options_.budget_minutes);
+  // Of the budget, where there is one.
+  bool spent(double minutes) const {
+    return options_.budget_minutes > 0 && std::chrono::duration<double>(Clock::now() - start_).count() / 60 >= minutes;
+  }
+  bool stopped() const { return interrupt_signal() != 0 || spent(options_.budget_minutes); }
+  bool stopped_tuning() const {
+    const double budget = options_.budget_minutes;
+    const double kept = options_.calibration > 0 ? std::min(kCalibrationShare * budget, kCalibrationMinutes) : 0;
+    return interrupt_signal() != 0 || spent(budget - kept);
   }
 
   void tune_points(PointTuner& tuner, Progress& progress) {
     Clock::time_point written = Clock::now();
-    for (current_ = 0; current_ < options_.shapes.size() && !stopped(); ++current_) {
+    for (current_ = 0; current_ < options_.shapes.size() && !stopped_tuning(); ++current_) {
       const Problem& problem = options_.shapes[current_].problem;
       if (log_.evidence(problem).finished) continue;
       prefetch();
@@ -144,7 +158,8 @@ class TuneRun {
   std::vector<PointResult> points() const {
     std::vector<PointResult> results;
     for (const auto& [name, evidence] : log_.evidence())
-      if (evidence.finished || !evidence.baselines.cublas_us.empty()) results.push_back(evaluate(evidence));
+      if (evidence.finished || (!evidence.baselines.cublas_us.empty() && !evidence.only_calibration()))
+        results.push_back(evaluate(evidence));
     return with_older_points(std::move(results), older_);
   }
 
@@ -164,6 +179,34 @@ class TuneRun {
     }
   }
 
+  void calibrate_portfolio() {
+    if (!write_table()) return;
+    std::vector<KernelConfig> portfolio;
+    for (const PortfolioKernel& kernel : table_.portfolio) portfolio.push_back(kernel.config);
+    if (portfolio.empty()) return;
+    std::fprintf(stderr, "timing the portfolio's %zu kernels on %d random problems\n", portfolio.size(),
+                 options_.calibration);
+    Progress progress(options_.terminal, static_cast<size_t>(options_.calibration));
+    Calibrator calibrator(session_, log_, progress, device_, [this] { return stopped(); });
+    calibrator.run(calibration_problems_, portfolio);
+    // The certificate needs the time of each choice, which depends on all the others.
+    if (write_table()) calibrator.time(untimed_choices(table_, calibration_results().certificate));
+  }
+
+  CalibrationResults calibration_results() const {
+    CalibrationResults results;
+    for (const CalibrationProblem& one : calibration_problems_) {
+      const auto found = log_.evidence().find(to_string(one.problem));
+      if (found == log_.evidence().end() || !found->second.only_calibration()) continue;
+      PointResult result = evaluate(found->second);
+      if (one.certificate)
+        results.certificate.push_back({std::move(result), one.box});
+      else
+        results.fit.push_back(std::move(result));
+    }
+    return results;
+  }
+
   std::vector<Choice> predicted_best(const Problem& problem, const std::set<std::string>& portfolio) const {
     std::vector<std::pair<double, Choice>> ranked;
     for (const std::string& id : portfolio)
@@ -177,8 +220,8 @@ class TuneRun {
 
   bool write_table() {
     const std::vector<PointResult> results = points();
-    table_ =
-        make_table(device_, environment_, options_.command_line, results, select_portfolio(results, kMostPortfolioKernels));
+    table_ = make_table(device_, environment_, options_.command_line, results,
+                        select_portfolio(results, kMostPortfolioKernels), calibration_results());
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)
       std::fprintf(stderr, "error: %s; the trial log %s, run the same command again\n", saved.error().c_str(),
@@ -202,6 +245,7 @@ class TuneRun {
     for (const TablePoint& point : table_.points) cublas += point.use_cublas;
     std::fprintf(stderr, "%s: %zu points (%s), %zu kernels, cuBLAS is faster for %zu\n", path_.c_str(), table_.points.size(),
                  table_.provenance.c_str(), table_.portfolio.size(), cublas);
+    if (table_.certificate) std::fputs(certificate_text(*table_.certificate).c_str(), stderr);
     if (unfinished > 0)
       std::fprintf(stderr, "%zu shapes are not done yet; the same command goes on where this one stopped\n", unfinished);
     if (skipped > 0)
@@ -218,6 +262,7 @@ class TuneRun {
   TrialLog log_;
   CandidateRanker ranker_;
   std::vector<std::vector<Choice>> candidates_;  // of each shape
+  std::vector<CalibrationProblem> calibration_problems_;
   size_t current_ = 0, prefetched_ = 0;
   Clock::time_point start_ = Clock::now();
   Table table_;

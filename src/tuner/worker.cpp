@@ -66,8 +66,10 @@ Outcome invalid(Invalidity invalidity, const std::string& reason) {
 }
 
 // Why a compiled kernel is not worth running, or an empty string.
-std::string why_filtered(const Kernel::Resources& resources, const KernelConfig& config, const DeviceLimits& limits) {
-  if (resources.spill_bytes > kMostSpillBytes)
+std::string why_filtered(const Kernel::Resources& resources, const KernelConfig& config, Stage stage,
+                         const DeviceLimits& limits) {
+  // Dispatch may run what the portfolio has, so calibration has to know how slow it is.
+  if (stage != Stage::calibration && resources.spill_bytes > kMostSpillBytes)
     return "spills " + std::to_string(resources.spill_bytes) + " bytes per thread";
   if (resources.registers * config.threads() > limits.registers_per_sm)
     return "needs " + std::to_string(resources.registers) + " registers in each of " + std::to_string(config.threads()) +
@@ -77,6 +79,7 @@ std::string why_filtered(const Kernel::Resources& resources, const KernelConfig&
 
 MeasurePlan plan_of(Stage stage, double expected_us) {
   switch (stage) {
+    case Stage::calibration: return plan_for(expected_us, 500, 2, 3);
     case Stage::screen: return plan_for(expected_us, 600, 2, 3);
     case Stage::refine: return plan_for(expected_us, 4'000, 3, 7);
     default: return plan_for(expected_us, 40'000, 5, 21);
@@ -107,12 +110,12 @@ class Worker {
 
   void run(const Request& request) {
     if (!set_up(request.problem)) return;
-    if (request.stage == Stage::finals)
-      run_finals(request);
+    if (request.stage == Stage::finals || request.stage == Stage::calibration)
+      run_interleaved(request);
     else
       for (size_t i = 0; i < request.choices.size(); ++i) {
         Outcome outcome;
-        if (const std::optional<TilePlan> plan = verified(static_cast<int>(i), request.choices[i], outcome))
+        if (const std::optional<TilePlan> plan = verified(static_cast<int>(i), request.choices[i], request.stage, outcome))
           time_alone(static_cast<int>(i), *plan, request.stage, outcome);
         finished(static_cast<int>(i), outcome);
       }
@@ -141,7 +144,7 @@ class Worker {
   }
 
   // Builds, filters and verifies. Nothing when the candidate is out, with the reason in `outcome`.
-  std::optional<TilePlan> verified(int index, const Choice& choice, Outcome& outcome) {
+  std::optional<TilePlan> verified(int index, const Choice& choice, Stage stage, Outcome& outcome) {
     begun(index, Phase::build);
     const Result<TilePlan> plan = bench_->prepare(choice);
     if (!plan) {
@@ -153,7 +156,7 @@ class Worker {
     outcome.registers = resources.registers;
     outcome.spill_bytes = resources.spill_bytes;
     outcome.shared_bytes = shared_bytes(plan->variant) + resources.static_shared_bytes;
-    if (const std::string why = why_filtered(resources, choice.config, device_.info().limits); !why.empty()) {
+    if (const std::string why = why_filtered(resources, choice.config, stage, device_.info().limits); !why.empty()) {
       outcome.invalidity = Invalidity::compile;
       outcome.reason = why;
       return std::nullopt;
@@ -182,12 +185,12 @@ class Worker {
     reject_implausible(outcome);
   }
 
-  void run_finals(const Request& request) {
+  void run_interleaved(const Request& request) {
     std::vector<Outcome> outcomes(request.choices.size());
     std::vector<size_t> usable;
     std::vector<Workload> workloads;
     for (size_t i = 0; i < request.choices.size(); ++i) {
-      const std::optional<TilePlan> plan = verified(static_cast<int>(i), request.choices[i], outcomes[i]);
+      const std::optional<TilePlan> plan = verified(static_cast<int>(i), request.choices[i], request.stage, outcomes[i]);
       if (!plan) {
         finished(static_cast<int>(i), outcomes[i]);
         continue;
@@ -196,7 +199,8 @@ class Worker {
       workloads.push_back(bench_->workload(*plan));
     }
     begun(-1, Phase::run);
-    Comparison comparison = bench_->compare(workloads, plan_of(Stage::finals, floor_us(device_.info(), bench_->problem())));
+    Comparison comparison = bench_->compare(workloads, plan_of(request.stage, floor_us(device_.info(), bench_->problem())),
+                                            request.stage == Stage::finals ? Against::both : Against::cublas);
     for (size_t i = 0; i < usable.size(); ++i) {
       Outcome& outcome = outcomes[usable[i]];
       outcome.times_us = std::move(comparison.own[i]);
