@@ -18,8 +18,8 @@ namespace gemm {
 
 // A candidate that is ready to run.
 struct Plan {
+  TilePlan tile;  // unless candidate.use_cublas
   Candidate candidate;
-  TilePlan tile;                    // unless candidate.use_cublas
   Cublas* cublas = nullptr;         // where candidate.use_cublas
   int64_t workspace_bytes = 0;      // for the partial tiles, 0 where k is not split; or what cuBLAS gets
   std::vector<std::string> others;  // what was passed over or would have come next, for people

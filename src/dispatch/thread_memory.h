@@ -86,10 +86,10 @@ class ThreadMemory {
   const KnownSet& set_at(Stream stream) const { return sets_[place_of(stream)]; }
   KnownSet& set_at(Stream stream) { return sets_[place_of(stream)]; }
 
-  const uint64_t context_;  // number of the context
   // On a line of its own: other threads only read it, and only when something changes.
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<bool> thread_is_over_{false}, context_is_gone_{false};
+  const uint64_t context_;  // number of the context
   std::array<std::atomic<uint64_t>, CallCounts::kKinds> counts_{};
   std::vector<KnownPlan> plans_ = std::vector<KnownPlan>(kPlans);
   std::array<KnownSet, kSets> sets_;

@@ -91,17 +91,17 @@ struct LaunchShape {
 // A problem bound to compiled kernels: what dispatch remembers. Everything that does not change from call to call is
 // computed, so launching it allocates nothing and computes next to nothing.
 struct TilePlan {
-  Choice choice;  // with the effective split
-  KernelVariant variant;
-  std::shared_ptr<Kernel> tile;
-  std::shared_ptr<Kernel> reduce;  // null unless reduction is `kernel` and k is split
-
   // Of the problem that bind_problem was given.
   TmaTileArgs args{};    // without what a call brings; maps of the operands that the tensor copy engine copies
   LaunchShape shape;     // of `matrices` matrices
   int64_t matrices = 1;  // of the batch, in one launch
   unsigned shared_bytes = 0;
   unsigned reduce_grid_y = 0;
+
+  std::shared_ptr<Kernel> tile;
+  std::shared_ptr<Kernel> reduce;  // null unless reduction is `kernel` and k is split
+  Choice choice;                   // with the effective split
+  KernelVariant variant;
 };
 
 // Computes those parts of a plan for a problem and operands that the plan's variant fits. build_plan does it; a plan that

@@ -161,9 +161,9 @@ Result<bool> for_each_part(const Call& call, TileArgs& tile, const Launch& launc
     if (first > 0) move_to_matrix(tile, call.problem, call.operands, first);
     const int64_t matrices = std::min(part, batch - first);
     tile.batch = static_cast<int>(matrices);
-    const Result<bool> launched = matrices == part
-                                      ? launch(call.plan.shape)
-                                      : launch(shape_of(call.plan, call.problem, matrices, call.device.info().sm_count));
+    Result<bool> launched = matrices == part
+                                ? launch(call.plan.shape)
+                                : launch(shape_of(call.plan, call.problem, matrices, call.device.info().sm_count));
     if (!launched) return launched;
   }
   return true;
@@ -188,7 +188,7 @@ Result<bool> bind_problem(Device& device, TilePlan& plan, const Problem& p, cons
   plan.shared_bytes = static_cast<unsigned>(shared_bytes(v));
   plan.reduce_grid_y = static_cast<unsigned>(ceil_div(int64_t{v.config.BM} * v.config.BN / 4, kReduceThreads));
   if (has_map_a(v)) {
-    const Result<bool> done =
+    Result<bool> done =
         encode_map(device, plan.args.map_a, map_spec(v, layout_a(v), o.a, p.m, p.k, p.lda, p.stride_a, p.batch));
     if (!done) return done;
   }
