@@ -264,7 +264,7 @@ class TemporaryFolder {
 };
 
 inline PortfolioKernel portfolio_kernel(const KernelConfig& config) {
-  return {config_id(config), config, 100, 0, worst_shared_bytes(config), config.threads(), {}};
+  return {config_id(config), config, 100, 0, worst_shared_bytes(config), config.threads(), {}, {}};
 }
 
 // A table of `device` in which every problem has the given choice.
