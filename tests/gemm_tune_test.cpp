@@ -74,8 +74,9 @@ class GemmTune : public testing::Test {
 
   // Arguments of a quick run on the emulated device, with more behind them.
   std::vector<std::string> quick(const std::string& shapes, std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments = {"--emulated", "--no-default-shapes", "--shapes", file(shapes),
-                                          "--space",    file("space.json"),    "-o",       table_};
+    std::vector<std::string> arguments = {
+        "--emulated", "--no-default-shapes", "--shapes", file(shapes), "--space", file("space.json"), "-o",
+        table_,       "--calibration",       "0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
@@ -181,6 +182,32 @@ TEST_F(GemmTune, TuningTwiceGivesTheSameTable) {
     EXPECT_EQ(first.points[i].split_k, second.points[i].split_k);
   }
   EXPECT_TRUE(fs::exists(table_ + "l.old-1")) << "the old log is kept";
+}
+
+TEST_F(GemmTune, FitsAndJudgesTheSelectorOnRandomProblems) {
+  std::vector<std::string> arguments = quick("small.csv");
+  arguments.back() = "5";
+  const Ended ended = run(arguments);
+  ASSERT_EQ(ended.status, 0) << ended.output;
+  EXPECT_NE(ended.output.find("untuned problems (box)"), std::string::npos) << ended.output;
+  const Table first = table();
+  ASSERT_EQ(first.points.size(), 1u) << "random problems are no points";
+  ASSERT_TRUE(first.certificate && first.certificate->box);
+  EXPECT_GT(first.certificate->box->of_best, 0.5);
+  EXPECT_LE(first.certificate->box->of_best, 1);
+  EXPECT_FALSE(first.certificate->box->over_cublas) << "there is no cuBLAS here";
+  EXPECT_FALSE(first.calibration.empty());
+  EXPECT_EQ(first.portfolio_curve.size(), first.portfolio.size());
+  for (const PortfolioKernel& kernel : first.portfolio) EXPECT_TRUE(kernel.factors) << kernel.id;
+  // The same again, and calibration alone, find everything in the log.
+  const size_t lines = log_lines().size();
+  ASSERT_EQ(run(arguments).status, 0);
+  EXPECT_EQ(log_lines().size(), lines);
+  const Ended alone =
+      run({"--emulated", "--no-default-shapes", "-o", table_, "--space", file("space.json"), "--calibration", "5"});
+  ASSERT_EQ(alone.status, 0) << alone.output;
+  EXPECT_EQ(log_lines().size(), lines);
+  EXPECT_EQ(table().points.size(), 1u);
 }
 
 TEST_F(GemmTune, AFinishedRunHasNothingToDo) {

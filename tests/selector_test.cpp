@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "dispatch/explain.h"
 #include "dispatch/table_search.h"
 #include "dispatch_cases.h"
@@ -74,16 +76,46 @@ TEST(Selector, CalibratedKernelsServeUntunedProblems) {
   const Decision after = choose(&table, p, h200(), kWorkspace);
   EXPECT_EQ(after.candidates.front().rule, Rule::predicted);
   EXPECT_NE(after.candidates.front().choice.config, before.choice.config) << "a slow kernel is not chosen";
-  for (size_t i = 1; i < 3; ++i)
-    EXPECT_GE(after.candidates[i].predicted_us, after.candidates[i - 1].predicted_us) << "fastest first";
+  ASSERT_EQ(after.candidates[1].rule, Rule::predicted) << "another one, for when the first cannot be built";
+  EXPECT_GE(after.candidates[1].predicted_us, after.candidates[0].predicted_us) << "fastest first";
 }
 
-TEST(Selector, NearbyCublasPointSpeaksForCublas) {
+// Factors that make every time this much longer.
+CostFactors slower(double factor) {
+  CostFactors factors;
+  for (size_t i = 0; i < CostFactors::compute_a; ++i) factors.values[i] = factor;
+  return factors;
+}
+
+TEST(Selector, CublasServesWhereItIsPredictedToBeClearlyFaster) {
   Table table = three_points();
-  for (PortfolioKernel& kernel : table.portfolio) kernel.model_factor = 1;
-  table.points[1].use_cublas = true;
-  EXPECT_TRUE(first(table, packed_problem(1000, 1024, 1024)).use_cublas);
-  EXPECT_EQ(first(table, packed_problem(512, 1024, 1024)).rule, Rule::predicted) << "an octave away says little";
+  for (PortfolioKernel& kernel : table.portfolio) kernel.factors = slower(1);
+  const Problem p = packed_problem(700, 300, 200);
+  EXPECT_FALSE(first(table, p).use_cublas) << "nothing is known of cuBLAS";
+  table.cublas_factors = slower(0.01);
+  const Decision decision = choose(&table, p, h200(), kWorkspace);
+  EXPECT_TRUE(decision.candidates[0].use_cublas);
+  EXPECT_EQ(decision.candidates[0].rule, Rule::predicted);
+  EXPECT_GT(decision.candidates[0].predicted_us, 0);
+  EXPECT_FALSE(decision.candidates[1].use_cublas) << "a kernel, for where there is no cuBLAS";
+  EXPECT_NE(explain(p, decision, "t").find("cuBLAS"), std::string::npos);
+  table.cublas_factors = slower(50);
+  EXPECT_FALSE(first(table, p).use_cublas);
+}
+
+TEST(Selector, MeasuredNeighboursCorrectThePrediction) {
+  Table table = three_points();
+  for (PortfolioKernel& kernel : table.portfolio) kernel.factors = slower(1);
+  const Problem here = packed_problem(700, 300, 200), far = packed_problem(9000, 9000, 64, Op::T, Op::T);
+  const Candidate before = first(table, here), far_before = first(table, far);
+  MeasuredProblem measured{packed_problem(720, 290, 210), {}};
+  for (const PortfolioKernel& kernel : table.portfolio)
+    measured.log_ratios.push_back(kernel.config == before.choice.config ? 3.F : 0.F);
+  measured.log_ratios.push_back(std::numeric_limits<float>::quiet_NaN());
+  table.calibration = {measured};
+  EXPECT_NE(first(table, here).choice.config, before.choice.config);
+  EXPECT_EQ(first(table, far).choice, far_before.choice);
+  EXPECT_DOUBLE_EQ(first(table, far).predicted_us, far_before.predicted_us);
 }
 
 TEST(Selector, DistanceIsInOctaves) {

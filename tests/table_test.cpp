@@ -5,8 +5,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <csignal>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "dispatch_cases.h"
@@ -26,6 +28,12 @@ Table sample() {
                          {packed_problem(64, 64, 64, Op::T, Op::N, 3), packed_problem(8, 4096, 512, Op::N, Op::T)});
   table.portfolio.push_back(portfolio_kernel(configs[0]));
   table.portfolio[0].model_factor = 1.25;
+  table.portfolio[1].factors.emplace().values[CostFactors::compute] = 1.5;
+  table.cublas_factors.emplace().values[CostFactors::memory] = 0.5;
+  // A column for each kernel and one for cuBLAS.
+  table.calibration = {{packed_problem(33, 65, 17, Op::N, Op::T), {0.25F, std::numeric_limits<float>::quiet_NaN(), -0.5F}}};
+  table.certificate.emplace().box = {200, 0.97, 0.88, 0.5, packed_problem(553, 553, 553, Op::T, Op::N), 1.25, 0.95, 7};
+  table.portfolio_curve = {0.5, 0.75, 1};
   table.environment = {{"driver", "none"}, {"command", "gemm-tune \"a\" \n\\"}};
   table.method = {{"statistic", "median"}};
   TablePoint none;
@@ -72,6 +80,25 @@ TEST(Table, ReadsBackWhatItWrites) {
   ASSERT_TRUE(kernel);
   EXPECT_EQ(kernel->config, emulated_configs()[1]);
   EXPECT_EQ(kernel->model_factor, 1.25);
+  EXPECT_FALSE(kernel->factors);
+  const PortfolioKernel* fitted = back.find_kernel(table.portfolio[1].id);
+  ASSERT_TRUE(fitted && fitted->factors);
+  EXPECT_EQ(fitted->factors->values, table.portfolio[1].factors->values);
+  EXPECT_EQ(back.cublas_factors->values, table.cublas_factors->values);
+  ASSERT_EQ(back.calibration.size(), 1u);
+  EXPECT_EQ(back.calibration[0].problem, table.calibration[0].problem);
+  // The columns follow the kernels, which are written by id.
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t written = back.portfolio[i].id == table.portfolio[0].id ? 0 : 1;
+    EXPECT_EQ(std::isnan(back.calibration[0].log_ratios[i]), written == 1);
+  }
+  EXPECT_EQ(back.calibration[0].log_ratios[2], -0.5F);
+  ASSERT_TRUE(back.certificate && back.certificate->box && !back.certificate->outside);
+  EXPECT_EQ(back.certificate->box->problems, 200);
+  EXPECT_EQ(back.certificate->box->of_best_p5, 0.88);
+  EXPECT_EQ(back.certificate->box->worst_problem, table.certificate->box->worst_problem);
+  EXPECT_EQ(back.certificate->box->over_cublas, 1.25);
+  EXPECT_EQ(back.portfolio_curve, table.portfolio_curve);
   EXPECT_FALSE(back.portfolio[kernel == &back.portfolio[0] ? 1 : 0].model_factor);
 }
 
@@ -79,6 +106,7 @@ TEST(Table, OrderDoesNotDependOnTheOrderOfTuning) {
   Table reversed = sample();
   std::reverse(reversed.points.begin(), reversed.points.end());
   std::reverse(reversed.portfolio.begin(), reversed.portfolio.end());
+  std::swap(reversed.calibration[0].log_ratios[0], reversed.calibration[0].log_ratios[1]);  // and their columns
   EXPECT_EQ(to_json(reversed), to_json(sample()));
 }
 

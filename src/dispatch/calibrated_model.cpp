@@ -90,10 +90,12 @@ Neighbourhood::Neighbourhood(const std::vector<MeasuredProblem>& measured, size_
 }
 
 void Neighbourhood::add(size_t measured, float weight, std::span<float> sums, std::span<float> weights) const {
-  const float* ratios = ratios_.data() + measured * columns_;
-  const float* known = known_.data() + measured * columns_;
-  for (size_t i = 0; i < columns_; ++i) sums[i] += weight * ratios[i];
-  for (size_t i = 0; i < columns_; ++i) weights[i] += weight * known[i];
+  const float* __restrict ratios = ratios_.data() + measured * columns_;
+  const float* __restrict known = known_.data() + measured * columns_;
+  float* __restrict sum = sums.data();
+  float* __restrict total = weights.data();
+  for (size_t i = 0; i < columns_; ++i) sum[i] += weight * ratios[i];
+  for (size_t i = 0; i < columns_; ++i) total[i] += weight * known[i];
 }
 
 void Neighbourhood::mean_log_ratios(const CostProblem& problem, std::span<float> means) const {

@@ -11,6 +11,11 @@ constexpr double kFmaShare = 0.4;       // of the FMA rate, between loads that n
 
 }  // namespace
 
+double least_fixed_us(const KernelConfig& c) {
+  if (c.family != Family::tile) return kLaunchUs + (c.family == Family::stream ? kStreamSetupUs : kBatchSetupUs);
+  return kLaunchUs + kPrologueUs + (c.load == LoadPath::warp_specialized ? kSpecializedSetupUs : 0);
+}
+
 CostTerms stream_terms(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction) {
   const KernelConfig& c = kernel.config;
   const Geometry g = geometry_of(c, p, split_k);

@@ -14,12 +14,18 @@ inline constexpr double kL2BytesPerUsPerSm = 60'000;    // about 30 bytes a cycl
 inline constexpr double kMemoryLatencyUs = 0.85;        // under load
 inline constexpr double kLaunchUs = 1.8;                // shortest kernel seen that does something
 inline constexpr double kPrologueUs = 0.9;              // first stage arrives, accumulators leave
+inline constexpr double kSpecializedSetupUs = 2.0;      // barriers, tensor maps, registers change hands (64 x 64 x 64: 2.1)
 inline constexpr double kCtaUs = 0.0006;                // of the whole device, per block
 inline constexpr double kConflictShare = 1.04;  // issue slots of an FMA with register-bank conflicts, operands rows fast
 inline constexpr double kSlotsPerFragmentRegister = 0.7;  // an LDS.128 costs 2.9 to 3.4 issue slots
 inline constexpr double kLanesPerSm = 128;                // 4 schedulers of 32
 
-inline double ceil_div(double a, double b) { return std::ceil(a / b); }
+// Of positive numbers below 2^63. std::ceil is a call into the C library where only SSE2 may be assumed.
+inline double ceil_div(double a, double b) {
+  const double quotient = a / b;
+  const auto whole = static_cast<double>(static_cast<int64_t>(quotient));
+  return whole < quotient ? whole + 1 : whole;
+}
 inline double clock_mhz(const DeviceInfo& device) { return std::max(1, device.sm_clock_mhz); }
 
 // How a choice cuts a problem: tiles of C, blocks that compute them, stages of k in each block.
@@ -45,6 +51,9 @@ double slices_us(const KernelCost& kernel, const Geometry& geometry);
 
 // Partial tiles are written, read and added, by a ticket, a second kernel or a cluster; 0 where k is not split.
 double split_us(const KernelCost& kernel, const Geometry& geometry, int split_k, Reduction reduction);
+
+// Launch, and what a block does before and after its stages.
+double least_fixed_us(const KernelConfig& config);
 
 // By family; the tile family's persistent kernel has a model of its own. The first of each fills in the slots.
 void prepare_tile(KernelCost& kernel);

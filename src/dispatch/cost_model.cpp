@@ -107,6 +107,7 @@ KernelCost::KernelCost(const KernelConfig& c, const DeviceInfo& device)
       us_per_slot(1 / cost::clock_mhz(device)),
       stage_bytes(4.0 * (c.BM + c.BN) * c.BK),
       tile_bytes(4.0 * c.BM * c.BN),
+      least_fixed_us(cost::least_fixed_us(c)),
       slices_us(c.slices == 1 ? 0 : 2 * c.slices * tile_bytes / cost::kSharedBytesPerClock * us_per_slot) {
   if (c.family != Family::tile) return;
   for (int ops = 0; ops < 4; ++ops)
@@ -127,9 +128,13 @@ CostTerms KernelCost::terms(const CostProblem& p, int split_k, Reduction reducti
                                      : cost::tile_terms(*this, p, split_k, reduction);
 }
 
+double KernelCost::reduction_us(const CostProblem& p, int split_k, Reduction reduction) const {
+  return cost::split_us(*this, cost::geometry_of(config, p, split_k), split_k, reduction);
+}
+
 CostTerms KernelCost::least(const CostProblem& p) const {
   CostTerms terms;
-  terms.fixed = cost::kLaunchUs;
+  terms.fixed = least_fixed_us;
   terms.memory = p.bytes / (cost::kDramBytesPerUsPerSm * sm_count);
   if (config.family != Family::tile) return terms;
   const cost::Geometry g = cost::geometry_of(config, p, 1);

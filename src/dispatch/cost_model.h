@@ -40,7 +40,9 @@ struct KernelCost {
 
   // The configuration must be able to serve the problem this way.
   CostTerms terms(const CostProblem& problem, int split_k, Reduction reduction) const;
-  // Less than the terms of any split: launch, arithmetic spread evenly, least traffic.
+  // The part of them that adds up a split k by tickets or a second kernel.
+  double reduction_us(const CostProblem& problem, int split_k, Reduction reduction) const;
+  // At most the terms of any split and reduction.
   CostTerms least(const CostProblem& problem) const;
 
   KernelConfig config;
@@ -48,7 +50,8 @@ struct KernelCost {
   double sm_count;
   double us_per_slot;  // of an issue slot: a clock
   double stage_bytes, tile_bytes;
-  double slices_us;  // of one block
+  double least_fixed_us;  // launch, and what a block does before and after its stages
+  double slices_us;       // of one block
   // Issue slots of a stage, by ops, vec_a and vec_b; of one warp, or with persistent blocks of a scheduler.
   std::array<double, 36> slots{};
   double aligned_slots[4] = {};               // the same where both operands are aligned, for the tensor copy engine

@@ -5,7 +5,6 @@ namespace gemm::cost {
 namespace {
 
 constexpr double kSlotsPerStage = 20;             // loop, wait, and the arrival that frees the stage
-constexpr double kSetupUs = 2.0;                  // barriers, tensor maps, registers change hands (64 x 64 x 64: 2.1)
 constexpr double kUnhidden = 0.15;                // of the issue slots where a scheduler has one computing warp
 constexpr double kMaskSlots = 3;                  // of a 4-byte copy that may lie outside: compare, select, shift
 constexpr double kLinesPerCopy = 4;               // lines of memory that 32 transposing 4-byte copies touch
@@ -101,7 +100,7 @@ CostTerms specialized_terms(const KernelCost& kernel, const CostProblem& p, int 
   terms.latency = latency_us(c, stages / resident);
   // Computing warps store their tile before they go on; other blocks of the multiprocessor hide it.
   const double store = ceil_div(g.blocks, kernel.sm_count) * kernel.tile_bytes / kL2BytesPerUsPerSm / resident;
-  terms.fixed = kLaunchUs + kPrologueUs + kSetupUs + slices_us(kernel, g) + store + grid.blocks * kCtaUs;
+  terms.fixed = kLaunchUs + kPrologueUs + kSpecializedSetupUs + slices_us(kernel, g) + store + grid.blocks * kCtaUs;
   terms.reduction = parts_us(c, grid, sms) + split_us(kernel, g, split_k, reduction);
   return terms;
 }

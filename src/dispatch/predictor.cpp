@@ -10,7 +10,7 @@ namespace gemm {
 namespace {
 
 constexpr const auto& kSplits = kSearchedSplits;
-constexpr double kWorthALook = 1.15;  // of the best time so far: kernels whose lower bound is above are passed over
+constexpr size_t kLeast = 2;  // predictions: another one for where the first cannot be built
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // A factor that is known everywhere, from before there were others.
@@ -31,7 +31,7 @@ struct Predictor::Search {
   const ProblemClass& seen;
   double workspace;
   double tiles, tiles_per_matrix, stages;
-  double best_us = kInfinite;
+  double unsplit_us = kInfinite, best_us = kInfinite;
   int best_split = 1;
   Reduction best_reduction = Reduction::ticket;
 
@@ -45,25 +45,33 @@ struct Predictor::Search {
     tiles = tiles_per_matrix * problem.batch;
   }
 
-  double try_reduction(int split, Reduction reduction) {
-    const double us = kernel.factors.apply(kernel.cost.terms(problem, split, reduction), seen, reduction).us();
+  double try_terms(const CostTerms& terms, int split, Reduction reduction) {
+    const double us = kernel.factors.apply(terms, seen, reduction).us();
     if (us < best_us) best_us = us, best_split = split, best_reduction = reduction;
     return us;
+  }
+  double try_reduction(int split, Reduction reduction) {
+    return try_terms(kernel.cost.terms(problem, split, reduction), split, reduction);
   }
 
   // The best time with this split; infinite where it cannot run.
   double try_split(int wanted) {
     if (wanted == 1) {
-      const double us = try_reduction(1, Reduction::ticket);
-      if (!is_specialized(kernel.cost.config.load)) return us;
-      return std::min(us, try_reduction(1, Reduction::stream_k));
+      if (unsplit_us < kInfinite) return unsplit_us;
+      unsplit_us = try_reduction(1, Reduction::ticket);
+      if (is_specialized(kernel.cost.config.load))
+        unsplit_us = std::min(unsplit_us, try_reduction(1, Reduction::stream_k));
+      return unsplit_us;
     }
     if (wanted > stages) return kInfinite;
     // Every block gets at least one stage (effective_split).
     const int split = static_cast<int>(std::ceil(stages / std::ceil(stages / wanted)));
     double us = kInfinite;
     if (tiles_per_matrix <= kMaxTickets && tiles * split * kernel.cost.tile_bytes <= workspace) {
-      us = std::min(try_reduction(split, Reduction::ticket), try_reduction(split, Reduction::kernel));
+      CostTerms terms = kernel.cost.terms(problem, split, Reduction::ticket);
+      us = try_terms(terms, split, Reduction::ticket);
+      terms.reduction = kernel.cost.reduction_us(problem, split, Reduction::kernel);
+      us = std::min(us, try_terms(terms, split, Reduction::kernel));
     }
     if (kernel.clusters && split <= kMostPerCluster) us = std::min(us, try_reduction(split, Reduction::cluster));
     return us;
@@ -145,7 +153,7 @@ Predictor::Predictions Predictor::predict(const Problem& problem, int64_t worksp
     const auto next = std::min_element(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(count),
                                        [](const Open& a, const Open& b) { return a.bound_us < b.bound_us; });
     const bool full = predictions.count == kMost;
-    if (predictions.count > 0 && next->bound_us > kWorthALook * predictions.best[0].us) break;
+    if (predictions.count >= kLeast && next->bound_us > predictions.best[0].us) break;
     Search search(*next->kernel, p, seen, workspace);
     search.run();
     const double us = search.best_us * next->correction;

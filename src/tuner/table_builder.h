@@ -24,7 +24,7 @@ struct CalibrationResults {
 // `environment` has what the worker reported; host, version, command and date are added.
 Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
                  const std::string& command_line, const std::vector<PointResult>& points,
-                 const std::set<std::string>& portfolio, const CalibrationResults& calibration);
+                 const std::set<std::string>& portfolio, const CalibrationResults& calibration = {});
 
 // New points, and those of the older table that were not tuned again.
 std::vector<PointResult> with_older_points(std::vector<PointResult> points, const Table& older);

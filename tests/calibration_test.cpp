@@ -1,0 +1,191 @@
+// Random problems, the fit of the cost model, and its certificate.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include "dispatch/selector.h"
+#include "tuner/calibration.h"
+#include "tuner/calibration_problems.h"
+#include "tuner/candidates.h"
+#include "tuner/certificate.h"
+#include "tuner/model_fit.h"
+
+namespace gemm {
+namespace {
+
+Table shipped_table() {
+  std::vector<std::string> warnings;
+  return load_table(GEMM_SOURCE_DIR "/configs/nvidia-h200.json", &warnings).value_or_throw();
+}
+
+std::vector<KernelConfig> configs_of(const Table& table) {
+  std::vector<KernelConfig> configs;
+  for (const PortfolioKernel& kernel : table.portfolio) configs.push_back(kernel.config);
+  return configs;
+}
+
+TEST(CalibrationProblems, HaveEachKindInAnyBeginning) {
+  const std::vector<CalibrationProblem> all = calibration_problems(1100, false), few = calibration_problems(60, false);
+  size_t certificate = 0, box = 0, unaligned = 0;
+  std::map<std::string, size_t> ops;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Problem& p = all[i].problem;
+    if (i < few.size()) {
+      EXPECT_EQ(p, few[i].problem) << "a longer list begins like a shorter one";
+    }
+    EXPECT_LE(p.flops(), 1.4e11);
+    if (all[i].box) {
+      EXPECT_GE(std::min({p.m, p.n, p.k}), 16) << p;
+      EXPECT_LE(std::max({p.m, p.n, p.k}), 9001) << p;
+      EXPECT_EQ(p.batch, 1);
+    }
+    certificate += all[i].certificate, box += all[i].box && all[i].certificate;
+    ++ops[ops_name(p.op_a, p.op_b)];
+    unaligned += p.m % 4 != 0 || p.n % 4 != 0 || p.k % 4 != 0;
+  }
+  EXPECT_EQ(certificate, 250u);
+  EXPECT_EQ(box, 200u);
+  EXPECT_EQ(ops.size(), 4u);
+  for (const auto& [name, count] : ops) EXPECT_GT(count, 200u) << name;
+  EXPECT_GT(unaligned, 400u);
+  EXPECT_LT(unaligned, 700u);
+}
+
+TEST(CalibrationChoices, MayRunAndAreFew) {
+  const Table table = shipped_table();
+  const std::vector<CalibrationProblem> problems = calibration_problems(60, false);
+  const auto choices = calibration_choices(problems, configs_of(table), table.device);
+  ASSERT_EQ(choices.size(), problems.size());
+  for (size_t i = 0; i < problems.size(); ++i) {
+    EXPECT_FALSE(choices[i].empty()) << problems[i].problem;
+    EXPECT_LE(choices[i].size(), 2 * table.portfolio.size());
+    for (const Choice& choice : choices[i])
+      EXPECT_EQ(why_illegal(choice, problems[i].problem, table.device, kWorkspaceBytes), "");
+  }
+}
+
+// A device on which the model is wrong in known ways: by kernel, by the class of an operand, and near one problem.
+double true_us(const Table& table, size_t kernel, const Choice& choice, const Problem& problem) {
+  const CostProblem seen(problem);
+  const ProblemClass its_class(seen);
+  CostFactors factors;
+  factors.values[CostFactors::compute] = 0.8 + 0.1 * static_cast<double>(kernel % 7);
+  factors.values[CostFactors::fixed] = kernel % 3 == 0 ? 1.3 : 0.9;
+  if (kernel % 2 == 0) factors.values[CostFactors::compute_a + 3] = 2;  // transposed, single floats
+  return factors
+      .apply(KernelCost(choice.config, table.device).terms(seen, choice.split_k, choice.reduction), its_class,
+             choice.reduction)
+      .us();
+}
+
+PointResult measured(const Table& table, const Problem& problem, const std::vector<Choice>& choices) {
+  PointResult result;
+  result.problem = problem;
+  for (const Choice& choice : choices) {
+    const size_t kernel = static_cast<size_t>(std::find_if(table.portfolio.begin(), table.portfolio.end(),
+                                                           [&](const auto& k) { return k.config == choice.config; }) -
+                                              table.portfolio.begin());
+    const double us = true_us(table, kernel, choice, problem);
+    result.options.push_back({choice, Stage::calibration, {us, us, us, 3}});
+  }
+  result.cublas_us = 2.2 + 3 * problem.flops() / 66.9e6;
+  return result;
+}
+
+class ModelFit : public testing::Test {
+ protected:
+  // A tenth of the portfolio, to be quick.
+  void SetUp() override {
+    table_ = shipped_table();
+    std::vector<PortfolioKernel> few;
+    for (size_t i = 0; i < table_.portfolio.size(); i += 5) few.push_back(table_.portfolio[i]);
+    table_.portfolio = few;
+    const std::vector<CalibrationProblem> problems = calibration_problems(220, false);
+    const auto choices = calibration_choices(problems, configs_of(table_), table_.device);
+    for (size_t i = 0; i < problems.size(); ++i) {
+      PointResult result = measured(table_, problems[i].problem, choices[i]);
+      if (problems[i].certificate)
+        certificate_.push_back({std::move(result), problems[i].box});
+      else
+        fit_.push_back(std::move(result));
+    }
+  }
+
+  Table table_;
+  std::vector<PointResult> fit_;
+  std::vector<CertificateCase> certificate_;
+};
+
+TEST_F(ModelFit, MakesChoicesNearlyAsGoodAsTheBest) {
+  for (PortfolioKernel& kernel : table_.portfolio) kernel.model_factor = 1;
+  const std::optional<CertificateGroup> before = make_certificate(table_, certificate_).box;
+  fit_model(table_, fit_);
+  const std::optional<CertificateGroup> after = make_certificate(table_, certificate_).box;
+  ASSERT_TRUE(before && after);
+  EXPECT_LT(before->of_best, 0.98);
+  EXPECT_GT(after->of_best, 0.99);
+  EXPECT_GT(after->of_best_p5, 0.95);
+  EXPECT_GE(after->of_best_p5, after->worst);
+  EXPECT_GT(after->problems, 50);
+  for (const PortfolioKernel& kernel : table_.portfolio) {
+    EXPECT_TRUE(kernel.factors || kernel.config.family == Family::batch) << "few problems are for batches: " << kernel.id;
+    if (!kernel.factors) continue;
+    for (const double factor : kernel.factors->values) EXPECT_TRUE(factor > 0.01 && factor < 100) << kernel.id;
+  }
+  ASSERT_TRUE(table_.cublas_factors);
+  EXPECT_GT(table_.cublas_factors->values[CostFactors::compute], 1.3);
+  EXPECT_GT(table_.calibration.size(), 0.9 * static_cast<double>(fit_.size()));
+}
+
+TEST_F(ModelFit, NamesChoicesThatWereNotTimed) {
+  fit_model(table_, fit_);
+  Candidate chosen{.use_cublas = true};
+  PointResult* result = nullptr;
+  for (size_t i = 0; i < certificate_.size() && chosen.use_cublas; ++i) {
+    result = &certificate_[i].measured;
+    chosen = choose(&table_, result->problem, table_.device, kWorkspaceBytes).candidates.front();
+  }
+  ASSERT_FALSE(chosen.use_cublas);
+  const Problem problem = result->problem;
+  std::erase_if(result->options, [&](const PointOption& option) { return option.choice == chosen.choice; });
+  const std::vector<UntimedChoice> untimed = untimed_choices(table_, certificate_);
+  const auto named = std::find_if(untimed.begin(), untimed.end(), [&](const auto& one) { return one.problem == problem; });
+  ASSERT_NE(named, untimed.end());
+  EXPECT_EQ(named->choice, chosen.choice);
+}
+
+TEST_F(ModelFit, CurveRisesToTheWholePortfolio) {
+  const std::vector<double> curve = portfolio_curve(table_, fit_, certificate_);
+  ASSERT_EQ(curve.size(), table_.portfolio.size());
+  EXPECT_TRUE(std::is_sorted(curve.begin(), curve.end()));
+  EXPECT_LT(curve.front(), 0.9);
+  EXPECT_DOUBLE_EQ(curve.back(), 1);
+}
+
+// Not a benchmark: it prints the time, and fails where a choice has become slow by an order of magnitude.
+TEST(Selector, ChoosesForAnUntunedProblemWithinMicroseconds) {
+  Table table = shipped_table();
+  const std::vector<CalibrationProblem> problems = calibration_problems(250, false);
+  const auto choices = calibration_choices(problems, configs_of(table), table.device);
+  std::vector<PointResult> fit;
+  for (size_t i = 0; i < problems.size(); ++i) fit.push_back(measured(table, problems[i].problem, choices[i]));
+  fit_model(table, fit);
+  const Selector selector(&table, table.device);
+  double best_us = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    for (const CalibrationProblem& one : problems)
+      ASSERT_GE(selector.choose(one.problem, kWorkspaceBytes).candidates.size(), 3u);
+    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+    best_us = std::min(best_us, elapsed.count() / static_cast<double>(problems.size()));
+  }
+  std::printf("choosing takes %.1f us for %zu kernels and %zu measured problems\n", best_us, table.portfolio.size(),
+              table.calibration.size());
+  EXPECT_LT(best_us, 300);
+}
+
+}  // namespace
+}  // namespace gemm
