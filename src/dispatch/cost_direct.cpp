@@ -13,7 +13,7 @@ constexpr double kFmaShare = 0.4;       // of the FMA rate, between loads that n
 
 double least_fixed_us(const KernelConfig& c) {
   if (c.family != Family::tile) return kLaunchUs + (c.family == Family::stream ? kStreamSetupUs : kBatchSetupUs);
-  return kLaunchUs + kPrologueUs + (c.load == LoadPath::warp_specialized ? kSpecializedSetupUs : 0);
+  return kLaunchUs + kPrologueUs + (is_specialized(c.load) ? kSpecializedSetupUs : 0);
 }
 
 CostTerms stream_terms(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction) {

@@ -59,8 +59,7 @@ struct Predictor::Search {
     if (wanted == 1) {
       if (unsplit_us < kInfinite) return unsplit_us;
       unsplit_us = try_reduction(1, Reduction::ticket);
-      if (is_specialized(kernel.cost.config.load))
-        unsplit_us = std::min(unsplit_us, try_reduction(1, Reduction::stream_k));
+      if (is_specialized(kernel.cost.config.load)) unsplit_us = std::min(unsplit_us, try_reduction(1, Reduction::stream_k));
       return unsplit_us;
     }
     if (wanted > stages) return kInfinite;
