@@ -19,7 +19,7 @@ constexpr float kPull = 0.3F;           // weight of the 0 that the mean is draw
 
 constexpr double kCublasLaunchUs = 2.2;
 
-size_t operand_class(bool transposed, int cut) { return static_cast<size_t>((transposed ? 3 : 0) + cut); }
+size_t operand_class(bool transposed, int cut) { return (transposed ? 3u : 0u) + static_cast<size_t>(cut); }
 
 // log2 to within 0.01, far below what the width resolves: a choice takes microseconds, and std::log2 a share of one.
 float coarse_log2(double x) {

@@ -36,7 +36,9 @@ Geometry geometry_of(const KernelConfig& config, const CostProblem& problem, int
 
 // The variant of the kernel that loads so many floats (by their number in slots: 0, 1, 2) of each operand.
 KernelVariant variant_with(const KernelConfig& config, int ops, int vec_a, int vec_b);
-inline size_t slots_index(int ops, int vec_a, int vec_b) { return static_cast<size_t>(ops * 9 + vec_a * 3 + vec_b); }
+inline size_t slots_index(int ops, int vec_a, int vec_b) {
+  return static_cast<size_t>(ops) * 9 + static_cast<size_t>(vec_a) * 3 + static_cast<size_t>(vec_b);
+}
 
 // Device memory, as far as the copies of `active` blocks in flight can use it (Little's law), and L2. `depth` is how many
 // stages a block has to copy in a row.

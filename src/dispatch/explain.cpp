@@ -64,8 +64,7 @@ std::string explain(const Problem& problem, const Candidate& candidate, const st
   }
   if (candidate.point) text += line("expected", expected_text(candidate));
   if (candidate.rule == Rule::predicted)
-    text +=
-        line("expected", microseconds(candidate.predicted_us) + " by the cost model, calibrated on this kernel's trials");
+    text += line("expected", microseconds(candidate.predicted_us) + " by the calibrated cost model");
   text += line("table", table_source);
   for (const std::string& other : others) text += line(&other == &others.front() ? "considered" : "", other);
   return text;

@@ -1,5 +1,4 @@
-// The fastest ways to serve a problem that nobody tuned, by the calibrated cost model. Made once for a table and a device,
-// so that a choice costs microseconds.
+// The fastest ways to serve a problem that nobody tuned, by the calibrated cost model. Made once for a table and a device.
 #pragma once
 
 #include <array>

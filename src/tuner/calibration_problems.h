@@ -17,8 +17,8 @@ struct CalibrationProblem {
   bool box = true;
 };
 
-// `count` different problems with all op pairs and alignments, in an order in which any beginning has its share of each kind;
-// 250 of the first 550 are for the certificate. The beginning of a longer list is the shorter list, everywhere.
+// `count` different problems with all op pairs and alignments, in an order in which any beginning has its share of each
+// kind; 250 of the first 550 are for the certificate. The beginning of a longer list is the shorter list, everywhere.
 std::vector<CalibrationProblem> calibration_problems(size_t count, bool tiny);
 
 }  // namespace gemm
