@@ -43,6 +43,7 @@ Context::Context(std::unique_ptr<Device> device, ContextOptions options)
     : device_(std::move(device)),
       cublas_is_callers_(options.cublas_is_callers),
       log_(make_log(options)),
+      selector_(std::make_unique<const Selector>(nullptr, device_->info())),
       streams_(*device_),
       captures_(*device_) {
   if (const char* path = std::getenv("GEMM_RECORD"); path && *path) record_.emplace(path);
@@ -86,10 +87,13 @@ void Context::adopt(Table table, const std::string& path, std::vector<std::strin
   if (match(table, device_->info()) == TableMatch::borrowed)
     warnings.push_back("table " + source + "; tune this GPU with gemm-tune");
   if (log_.wants(LogLevel::debug)) log_.debug("table " + source);
+  auto adopted = std::make_unique<const Table>(std::move(table));
+  auto selector = std::make_unique<const Selector>(adopted.get(), device_->info());
   {
     const Change change(*this);
     plans_.clear();
-    table_ = std::make_unique<const Table>(std::move(table));
+    selector_ = std::move(selector);
+    table_ = std::move(adopted);
     table_source_ = std::move(source);
   }
   if (!warnings.empty()) log_.warn(joined(warnings));

@@ -111,6 +111,7 @@ class Context {
   std::shared_mutex setup_;              // exclusive in a Change; shared: plans and workspace are used
   std::atomic<uint64_t> generation_{1};  // of plans and workspace; one more with each Change
   std::unique_ptr<const Table> table_;
+  std::unique_ptr<const Selector> selector_;  // of table_; never null
   std::string table_source_;  // where the table is from and how well it fits, for people
   std::atomic<gemm_policy_t> policy_ = GEMM_POLICY_AUTO;
   PlanMemory plans_;

@@ -70,7 +70,7 @@ Status Context::make_plan(const PlanKey& key, const Operands& operands, std::sha
 Decision Context::decide(const Problem& problem, const Operands& operands, int64_t workspace) {
   if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return {{{.rule = Rule::cublas, .use_cublas = true}}, {}};
   if (policy_ == GEMM_POLICY_REPRODUCIBLE) return decide_reproducible(problem, workspace);
-  Decision decision = choose(table_.get(), problem, device_->info(), workspace);
+  Decision decision = selector_->choose(problem, workspace);
   if (policy_ == GEMM_POLICY_TUNED_ONLY) std::erase_if(decision.candidates, is_cublas);
   // Whether A and B are read where alpha on the device is 0 is for our kernels to say.
   if (operands.indirect.scalars)
@@ -114,7 +114,7 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
 // To the log and the record, once for each shape.
 void Context::tell_new_plan(const Problem& problem, const Plan& plan) {
   if (log_.wants(LogLevel::info)) log_.info(to_string(problem) + ": " + to_string(plan.candidate));
-  if (!record_ || (table_ && table_->find_point(problem))) return;
+  if (!record_ || selector_->find_point(problem)) return;
   if (const Result<bool> recorded = record_->add(problem); !recorded) log_.warn(recorded.error());
 }
 
