@@ -78,11 +78,11 @@ constexpr int tile_shared_bytes(const KernelVariant& v) {
 // Shared memory of the op pair that needs most, with aligned operands or with others.
 constexpr int worst_tile_shared_bytes(const KernelConfig& c) {
   int worst = 0;
-  for (int ops = 0; ops < 4; ++ops)
-    for (const int vec : {4, 1}) {
-      const int bytes = tile_shared_bytes({c, ops & 1 ? Op::T : Op::N, ops & 2 ? Op::T : Op::N, vec, vec});
-      worst = bytes > worst ? bytes : worst;
-    }
+  for (int layout = 0; layout < 8; ++layout) {
+    const int vec = layout & 4 ? 1 : 4;
+    const int bytes = tile_shared_bytes({c, layout & 1 ? Op::T : Op::N, layout & 2 ? Op::T : Op::N, vec, vec});
+    worst = bytes > worst ? bytes : worst;
+  }
   return worst;
 }
 
