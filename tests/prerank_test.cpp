@@ -132,10 +132,11 @@ TEST(Candidates, KeepEveryKindThatIsNearTheBest) {
       }
     double overall = best.begin()->second;
     for (const auto& [load, us] : best) overall = std::min(overall, us);
-    for (const LoadPath load : {LoadPath::tma, LoadPath::warp_specialized}) {
+    for (const LoadPath load : {LoadPath::tma, LoadPath::warp_specialized, LoadPath::warp_specialized_k}) {
       const auto same = [&](const Choice& choice) { return choice.config.load == load; };
-      // Operands that are not aligned make tma the same as async.
-      const bool distinct = load != LoadPath::tma || (problem.m % 4 == 0 && problem.n % 4 == 0 && problem.k % 4 == 0);
+      // Operands that are not aligned make tma the same as async, and _k the same as without.
+      const bool distinct =
+          load == LoadPath::warp_specialized || (problem.m % 4 == 0 && problem.n % 4 == 0 && problem.k % 4 == 0);
       const bool near = distinct && best[load] < 1.3 * overall;
       EXPECT_GE(std::count_if(choices.begin(), choices.end(), same), near ? 3 : 0) << problem << ", " << to_string(load);
     }

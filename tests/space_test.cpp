@@ -69,7 +69,7 @@ TEST(Space, TheShippedOneHasEveryLoadPathAndFitsTheRanking) {
   EXPECT_LE(configs.size(), 45'000u) << "ranking looks at all of them for every problem";
   std::set<LoadPath> loads;
   for (const KernelConfig& config : configs) loads.insert(config.load);
-  EXPECT_EQ(loads.size(), 5u);
+  EXPECT_EQ(loads.size(), 6u);
 }
 
 TEST(Space, ShippedConfigurationsThatHaveWonAreValid) {

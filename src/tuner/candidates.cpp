@@ -39,21 +39,30 @@ KernelConfig with_load(KernelConfig config, LoadPath load) {
 }
 
 // Kernels that the model predicts by different formulas, so that its errors differ.
-enum class Kind { copies, tensor_copies, copy_warpgroup, stream, batch };
+enum class Kind { copies, tensor_copies, copy_warpgroup, copy_warpgroup_k, stream, batch };
 
 Kind kind_of(const KernelConfig& config) {
   if (config.family == Family::stream) return Kind::stream;
   if (config.family == Family::batch) return Kind::batch;
   if (config.load == LoadPath::tma) return Kind::tensor_copies;
-  return is_specialized(config.load) ? Kind::copy_warpgroup : Kind::copies;
+  if (config.load == LoadPath::warp_specialized_k) return Kind::copy_warpgroup_k;
+  return config.load == LoadPath::warp_specialized ? Kind::copy_warpgroup : Kind::copies;
 }
 
-// Whether this configuration does on this problem what it would do with load path async: where no operand is contiguous
-// along k there is nothing to transpose, and operands that the tensor copy engine cannot copy go that way.
-bool runs_as_async(const KernelConfig& config, const Problem& problem) {
+// The load path of a configuration's twin, which may do the same on some problems.
+LoadPath twin_of(LoadPath load) {
+  return load == LoadPath::warp_specialized_k ? LoadPath::warp_specialized : LoadPath::async;
+}
+
+// Whether this configuration does on this problem what it would do with its twin's load path: where no operand is contiguous
+// along k there is nothing to transpose, or to leave so, and operands that the tensor copy engine cannot copy go the twin's
+// way.
+bool runs_as_twin(const KernelConfig& config, const Problem& problem) {
   if (config.family != Family::tile) return false;
   if (config.load == LoadPath::async_transpose) return problem.op_a == Op::N && problem.op_b == Op::T;
-  return config.load == LoadPath::tma && variant_for(config, problem, {}).config.load == LoadPath::async;
+  const KernelVariant v = variant_for(config, problem, {});
+  if (config.load == LoadPath::warp_specialized_k) return !layout_a(v).k_fast && !layout_b(v).k_fast;
+  return config.load == LoadPath::tma && v.config.load == LoadPath::async;
 }
 
 // Only clusters have a kernel of their own.
@@ -101,8 +110,8 @@ CandidateRanker::CandidateRanker(DeviceInfo device, const std::vector<KernelConf
     bases_[place->second].siblings.push_back(config);
   }
   for (Base& base : bases_)
-    base.has_async_twin =
-        base.config.load != LoadPath::async && index.count(config_id(with_load(base.config, LoadPath::async))) != 0;
+    base.has_twin = base.config.load != twin_of(base.config.load) &&
+                    index.count(config_id(with_load(base.config, twin_of(base.config.load)))) != 0;
 }
 
 std::optional<PredictedChoice> CandidateRanker::best_split(const KernelConfig& config, const Problem& problem) const {
@@ -112,7 +121,7 @@ std::optional<PredictedChoice> CandidateRanker::best_split(const KernelConfig& c
 std::vector<CandidateRanker::Ranked> CandidateRanker::ranked(const Problem& problem) const {
   std::vector<Ranked> all;
   for (const Base& base : bases_)
-    if (!base.has_async_twin || !runs_as_async(base.config, problem))
+    if (!base.has_twin || !runs_as_twin(base.config, problem))
       if (const std::optional<PredictedChoice> best = best_split(base.siblings.front(), problem))
         all.push_back({&base, best->choice, best->us});
   const auto faster = [](const Ranked& a, const Ranked& b) { return a.predicted_us < b.predicted_us; };

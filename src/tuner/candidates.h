@@ -34,7 +34,7 @@ class CandidateRanker {
   struct Base {
     KernelConfig config;                 // without regard to order and acc_init, which the model does not see
     std::vector<KernelConfig> siblings;  // the same with every order and acc_init, in the order of the space
-    bool has_async_twin = false;         // there is a base that differs in its load path only, which is async
+    bool has_twin = false;               // there is a base that differs in its load path only, and has twin_of this one
   };
   struct Ranked {
     const Base* base;
