@@ -17,7 +17,10 @@
  * later processes take it from the disk cache), and the first on a stream that splits k or uses cuBLAS allocates workspace;
  * call gemm_prepare before a time-critical section. A stream keeps its workspace until the context is destroyed: before
  * destroying a stream that had products, wait for it and call gemm_release_stream. Streams beyond the first 16 share one
- * workspace, so that their products that need it follow each other on the GPU.
+ * workspace, so that their products that need it follow each other on the GPU. From sm_90 on a product is launched while
+ * what is before it on the stream still runs, and waits for it on the GPU (programmatic dependent launch): the order of a
+ * stream is kept. Captured graphs then have programmatic edges, which functions that return edges without their data, such
+ * as cudaGraphGetEdges before CUDA 13, refuse with cudaErrorLossyQuery.
  *
  * CUDA graphs. Every product may be captured, the first of its kind too, in every capture mode; nothing is enqueued on the
  * captured stream but the product. What a captured product needs of workspace belongs to its graph until the graph, its
