@@ -12,6 +12,7 @@
 #include "tuner/candidates.h"
 #include "tuner/certificate.h"
 #include "tuner/model_fit.h"
+#include "tuner/table_builder.h"
 
 namespace gemm {
 namespace {
@@ -163,6 +164,40 @@ TEST_F(ModelFit, CurveRisesToTheWholePortfolio) {
   EXPECT_TRUE(std::is_sorted(curve.begin(), curve.end()));
   EXPECT_LT(curve.front(), 0.9);
   EXPECT_DOUBLE_EQ(curve.back(), 1);
+}
+
+TEST_F(ModelFit, IsKeptWhereANewTableKnowsLess) {
+  fit_model(table_, fit_);
+  table_.certificate = make_certificate(table_, certificate_);
+  Table fresh = table_;
+  fresh.portfolio.erase(fresh.portfolio.begin());
+  for (PortfolioKernel& kernel : fresh.portfolio) kernel.factors.reset();
+  fresh.calibration.clear(), fresh.certificate.reset(), fresh.cublas_factors.reset();
+  Table same = table_;
+  same.calibration.clear(), same.certificate.reset();
+
+  keep_older_calibration(fresh, table_);
+  ASSERT_EQ(fresh.calibration.size(), table_.calibration.size());
+  const std::vector<float>&now = fresh.calibration.front().log_ratios, &before = table_.calibration.front().log_ratios;
+  ASSERT_EQ(now.size() + 1, before.size());
+  for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(now[i] == before[i + 1] || std::isnan(now[i])) << i;
+  for (size_t i = 0; i < fresh.portfolio.size(); ++i)
+    EXPECT_EQ(fresh.portfolio[i].factors.has_value(), table_.portfolio[i + 1].factors.has_value());
+  EXPECT_TRUE(fresh.cublas_factors);
+  EXPECT_FALSE(fresh.certificate) << "it spoke of another portfolio";
+  keep_older_calibration(same, table_);
+  EXPECT_TRUE(same.certificate);
+  keep_older_calibration(table_, fresh);
+  EXPECT_EQ(table_.calibration.front().log_ratios.size(), before.size()) << "what knows as much stays";
+}
+
+// Stream-k needs workspace; the same kernels serve without.
+TEST(Selector, PersistentKernelsServeLargeProductsWithoutWorkspace) {
+  const Table table = shipped_table();
+  const Decision decision = choose(&table, packed_problem(3000, 3000, 3000), table.device, 0);
+  EXPECT_TRUE(std::any_of(decision.candidates.begin(), decision.candidates.end(), [](const Candidate& c) {
+    return c.rule == Rule::predicted && is_specialized(c.choice.config.load) && c.choice.reduction == Reduction::ticket;
+  }));
 }
 
 // Not a benchmark: it prints the time, and fails where a choice has become slow by an order of magnitude.

@@ -121,7 +121,22 @@ TEST(Captures, WorkspaceBelongsToTheGraph) {
   graph = nullptr;
   device.begin_capture(stream_number(1), 3);
   ASSERT_EQ(scripted.multiply(kSplit, stream_number(1)), GEMM_SUCCESS);
+  EXPECT_EQ(workspace_of_last(), captured) << "it came back with its graph";
   device.end_capture(stream_number(1));
+}
+
+// A graph names the kernels that it was captured with, and knows nothing of contexts.
+TEST(Captures, KernelsStayLoadedWhenTheirPlansAreForgotten) {
+  const Scripted scripted;
+  force_split(scripted, Reduction::kernel);
+  scripted.device->begin_capture(stream_number(1), 1);
+  ASSERT_EQ(scripted.multiply(kSplit, stream_number(1)), GEMM_SUCCESS);
+  const auto graph = scripted.device->end_capture(stream_number(1));
+  const std::ptrdiff_t loaded = scripted.device->loaded_kernels();
+  EXPECT_GE(loaded, 2) << "the product's and the reduction's";
+  ASSERT_EQ(gemm_set_policy(scripted.get(), GEMM_POLICY_TUNED_ONLY), GEMM_SUCCESS);
+  ASSERT_EQ(gemm_set_workspace(scripted.get(), nullptr, size_t{1} << 20), GEMM_SUCCESS);
+  EXPECT_EQ(scripted.device->loaded_kernels(), loaded);
 }
 
 TEST(Captures, ManyThatAreThrownAwayTakeNoMoreMemory) {

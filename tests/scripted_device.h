@@ -2,6 +2,7 @@
 // lives as long as the Graph that end_capture returns.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -53,7 +54,17 @@ class ScriptedDevice : public Device {
   }
 
   const DeviceInfo& info() const override { return inner_->info(); }
-  Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override { return inner_->build(spec); }
+  Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override {
+    Result<std::shared_ptr<Kernel>> built = inner_->build(spec);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (built) built_.push_back(*built);
+    return built;
+  }
+  // Kernels that somebody still holds, and so would be loaded on a GPU.
+  std::ptrdiff_t loaded_kernels() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::count_if(built_.begin(), built_.end(), [](const auto& kernel) { return !kernel.expired(); });
+  }
   Result<Buffer> allocate(size_t bytes) override { return inner_->allocate(bytes); }
   int64_t free_bytes() const override { return inner_->free_bytes(); }
   void copy_to_device(void* device, const void* host, size_t bytes) override { inner_->copy_to_device(device, host, bytes); }
@@ -110,6 +121,7 @@ class ScriptedDevice : public Device {
   std::unique_ptr<Device> inner_;
   std::mutex mutex_;
   std::map<Stream, std::pair<uint64_t, std::shared_ptr<Graph>>> captures_;
+  std::vector<std::weak_ptr<Kernel>> built_;
   std::vector<Launch> launches_;
   std::vector<Stream> touched_;
   std::atomic<int> synchronizations_{0};

@@ -26,7 +26,9 @@
  * captured stream but the product. What a captured product needs of workspace belongs to its graph until the graph, its
  * copies and its executables are destroyed, so a graph may be replayed on any stream, beside any other work. Executables of
  * the same graph share it: replay them one after the other. Destroy graphs before the context. Once living graphs hold 16
- * times the workspace size, products of further ones do without, that is, k is not split in them.
+ * times the workspace size, products of further ones do without, that is, k is not split in them, which adds up in another
+ * order; under GEMM_POLICY_REPRODUCIBLE those that need it are NOT_SUPPORTED instead. Compiled kernels stay loaded until the
+ * context is destroyed, so graphs outlive changes of table, policy and workspace.
  *
  * Threads. Every function may be called from any thread at any time, also with the same context, except that a context may
  * not be destroyed while another thread uses it. Threads that share a context but no stream do not wait for each other once
@@ -40,8 +42,8 @@
  *
  * Environment, read once when a context is created:
  *   GEMM_TABLE    the table to load, see gemm_create
- *   GEMM_LOG      off, warn (the default), info (also which kernel serves each new shape, and why) or debug (also memory,
- *                 tables and policies), to stderr
+ *   GEMM_LOG      off, warn (the default), info (also which kernel serves each new shape, and why) or debug (also tables
+ *                 and policies), to stderr
  *   GEMM_RECORD   a CSV file that collects the shapes that the table does not have, each once, for gemm-tune --shapes. It is
  *                 created with the header m,n,k,transa,transb,batch,lda,ldb,ldc or appended to, line by line, also by
  *                 several processes at once, up to 10,000 lines. A shape is written when it is first seen.
@@ -250,12 +252,11 @@ GEMM_API gemm_status_t gemm_prepare_ex(gemm_context_t* context, gemm_stream_t st
 
 /*
  * Says in a few lines how the problem is served and why: rule, kernel, split_k, expected time in microseconds, what else was
- * considered. Rules, in the order in which they are tried: exact (the table has the problem), predicted (the cost model
- * finds this kernel of the table fastest), nearest (the table's nearest point, with the distance), default (a built-in
- * kernel), cublas; or reproducible, under that policy. Where cuBLAS won at a very near point, that point comes before
- * predicted. It decides as a call would, so it may compile. Writes at most `size` bytes to `text`, the final 0 included;
- * *length, where not NULL, becomes the length of the whole text without the 0. `text` may be NULL where size is 0. Pointers
- * as in gemm_prepare, errors as gemm_sgemm.
+ * considered. Rules, in the order in which they are tried: exact (the table has the problem), predicted (the calibrated
+ * model finds this kernel of the table fastest, or cuBLAS faster than all), nearest (the table's nearest point, with the
+ * distance), default (a built-in kernel), cublas; or reproducible, under that policy. It decides as a call would, so it may
+ * compile. Writes at most `size` bytes to `text`, the final 0 included; *length, where not NULL, becomes the length of the
+ * whole text without the 0. `text` may be NULL where size is 0. Pointers as in gemm_prepare, errors as gemm_sgemm.
  */
 GEMM_API gemm_status_t gemm_explain(gemm_context_t* context, const gemm_problem_t* problem, const float* a, const float* b,
                                     const float* c, char* text, size_t size, size_t* length);

@@ -29,7 +29,9 @@ Result<StreamSet*> CaptureMemory::get(Stream stream, uint64_t capture, int64_t b
       return entry.set.get();
   Entry* entry = find_unused(bytes);
   if (!entry) {
-    const int64_t rounded = (bytes + kGranularity - 1) / kGranularity * kGranularity;
+    // Small limits are kept to the byte.
+    const int64_t rounded =
+        std::max(bytes, std::min((bytes + kGranularity - 1) / kGranularity * kGranularity, limit - total()));
     if (total() + rounded > limit) drop_unused();
     if (total() + rounded > limit)
       return Failure{"captured graphs hold " + std::to_string(total()) + " bytes of workspace already"};
@@ -67,11 +69,6 @@ int64_t CaptureMemory::total() const {
   int64_t sum = 0;
   for (const Entry& entry : entries_) sum += entry.set->workspace_bytes;
   return sum;
-}
-
-int64_t CaptureMemory::bytes() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return total();
 }
 
 }  // namespace gemm

@@ -27,8 +27,6 @@ class CaptureMemory {
   // take together. Failure: there is no more memory to be had. Thread-safe.
   Result<StreamSet*> get(Stream stream, uint64_t capture, int64_t bytes, int64_t limit);
 
-  int64_t bytes() const;  // of all sets
-
  private:
   struct Entry {
     std::shared_ptr<StreamSet> set;
@@ -41,7 +39,7 @@ class CaptureMemory {
   int64_t total() const;
 
   Device& device_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::vector<Entry> entries_;
 };
 

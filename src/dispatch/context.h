@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <vector>
@@ -98,12 +99,17 @@ class Context {
   Status make_plan(const PlanKey& key, const Operands& operands, std::shared_ptr<Plan>& plan);
   Decision decide(const Problem& problem, const Operands& operands, int64_t workspace);
   Decision decide_reproducible(const Problem& problem, int64_t workspace) const;
+  void keep(const std::shared_ptr<Kernel>& kernel);
   Result<Plan> bind(const Candidate& candidate, const PlanKey& key, const Operands& operands);
   void tell_new_plan(const Problem& problem, const Plan& plan);
   Result<const Kernel*> scale_kernel(bool indirect);
   Result<Cublas*> cublas();
 
   std::unique_ptr<Device> device_;
+  // Every kernel that a plan ever had: captured graphs and work that is still queued may name it long after the plan is
+  // gone.
+  std::mutex kernels_mutex_;
+  std::set<std::shared_ptr<const Kernel>> kernels_;
   const bool cublas_is_callers_;
   Log log_;
   std::optional<ShapeRecord> record_;  // where GEMM_RECORD is set
@@ -112,7 +118,7 @@ class Context {
   std::atomic<uint64_t> generation_{1};  // of plans and workspace; one more with each Change
   std::unique_ptr<const Table> table_;
   std::unique_ptr<const Selector> selector_;  // of table_; never null
-  std::string table_source_;  // where the table is from and how well it fits, for people
+  std::string table_source_;                  // where the table is from and how well it fits, for people
   std::atomic<gemm_policy_t> policy_ = GEMM_POLICY_AUTO;
   PlanMemory plans_;
   StreamMemory streams_;

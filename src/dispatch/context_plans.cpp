@@ -93,6 +93,12 @@ Decision Context::decide_reproducible(const Problem& problem, int64_t workspace)
   return decision;
 }
 
+void Context::keep(const std::shared_ptr<Kernel>& kernel) {
+  if (!kernel) return;
+  const std::lock_guard<std::mutex> lock(kernels_mutex_);
+  kernels_.insert(kernel);
+}
+
 Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const Operands& operands) {
   Plan plan;
   plan.candidate = candidate;
@@ -107,6 +113,8 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
   Result<TilePlan> tile = build_plan(*device_, candidate.choice, key.problem, operands);
   if (!tile) return Failure{tile.error()};
   plan.tile = std::move(*tile);
+  keep(plan.tile.tile);
+  keep(plan.tile.reduce);
   plan.workspace_bytes = workspace_bytes(candidate.choice, key.problem, device_->info().sm_count);
   return plan;
 }

@@ -88,7 +88,8 @@ Status Context::prepare(const Problem& problem, const Operands& operands, Stream
          {check_pointer("A", operands.a, sizeof(float), true), check_pointer("B", operands.b, sizeof(float), true)})
       if (!checked.ok()) return checked;
   const Result<const Kernel*> scale = scale_kernel(operands.indirect.any());
-  if (!scale && !cublas()) return {GEMM_NOT_SUPPORTED, scale.error()};
+  const bool cublas_may = policy_ == GEMM_POLICY_AUTO || policy_ == GEMM_POLICY_CUBLAS_ONLY;
+  if (!scale && !(cublas_may && cublas())) return {GEMM_NOT_SUPPORTED, scale.error()};
   if (problem.k == 0) return {};
   return serve({problem, operands, stream, Action::only_prepare});
 }
@@ -194,9 +195,16 @@ Status Context::scale(const Problem& problem, const Operands& operands, Stream s
   const bool indirect = operands.indirect.any();
   if (operands.beta != 1 || operands.indirect.scalars) {
     const Result<const Kernel*> kernel = scale_kernel(indirect);
-    if (!kernel || problem.m > kMaxInt || problem.n > kMaxInt) return scale_by_cublas(problem, operands, stream);
-    const Result<bool> launched = launch_scale(*device_, **kernel, problem, operands, stream);
-    if (!launched) return launch_failed(launched.error());
+    const bool too_long = problem.m > kMaxInt || problem.n > kMaxInt;
+    if (kernel && !too_long) {
+      const Result<bool> launched = launch_scale(*device_, **kernel, problem, operands, stream);
+      if (!launched) return launch_failed(launched.error());
+    } else if (policy_ == GEMM_POLICY_AUTO) {
+      return scale_by_cublas(problem, operands, stream);
+    } else {
+      return {GEMM_NOT_SUPPORTED, "nothing but cuBLAS can scale C of " + to_string(problem) + ": " +
+                                      (kernel ? "a dimension does not fit 32 bits" : kernel.error())};
+    }
   }
   threads_.mine().count(CallCounts::kScaled);
   return {};

@@ -54,12 +54,21 @@ struct Predictor::Search {
     return try_terms(kernel.cost.terms(problem, split, reduction), split, reduction);
   }
 
+  // Whole waves of tiles leave stream-k nothing to share; otherwise its partial tiles need workspace.
+  bool can_share_k() const {
+    const KernelConfig& c = kernel.cost.config;
+    if (!is_specialized(c.load)) return false;
+    const int64_t bytes =
+        workspace_bytes({c, 1, Reduction::stream_k}, problem.problem, static_cast<int>(kernel.cost.sm_count));
+    return bytes > 0 && static_cast<double>(bytes) <= workspace;
+  }
+
   // The best time with this split; infinite where it cannot run.
   double try_split(int wanted) {
     if (wanted == 1) {
       if (unsplit_us < kInfinite) return unsplit_us;
       unsplit_us = try_reduction(1, Reduction::ticket);
-      if (is_specialized(kernel.cost.config.load)) unsplit_us = std::min(unsplit_us, try_reduction(1, Reduction::stream_k));
+      if (can_share_k()) unsplit_us = std::min(unsplit_us, try_reduction(1, Reduction::stream_k));
       return unsplit_us;
     }
     if (wanted > stages) return kInfinite;

@@ -1,6 +1,7 @@
 #include "dispatch/stream_memory.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "kernels/launch.h"
 
@@ -10,9 +11,15 @@ namespace {
 // cudaStreamPerThread: one handle for as many streams as there are threads.
 const Stream kPerThreadStream = reinterpret_cast<Stream>(0x2);
 
-std::thread::id thread_of(Stream stream) {
-  return stream == kPerThreadStream ? std::this_thread::get_id() : std::thread::id{};
+// A thread's number, never used again: the system gives an ended thread's id to a new one, while work of the old one may
+// still run.
+uint64_t this_thread() {
+  static std::atomic<uint64_t> last{0};
+  thread_local const uint64_t number = ++last;
+  return number;
 }
+
+uint64_t thread_of(Stream stream) { return stream == kPerThreadStream ? this_thread() : 0; }
 
 }  // namespace
 
@@ -43,13 +50,15 @@ void StreamMemory::set_workspace(void* workspace, int64_t bytes) {
   device_.synchronize(nullptr);
   entries_.clear();
   free_.clear();
+  // Graphs captured with the caller's workspace still use these tickets.
+  if (shared_ && callers_workspace_) retired_.push_back(std::move(shared_));
   shared_ = nullptr;
   callers_workspace_ = static_cast<float*>(workspace);
   bytes_ = bytes;
 }
 
 StreamMemory::Entry* StreamMemory::find(Stream stream) {
-  const std::thread::id thread = thread_of(stream);
+  const uint64_t thread = thread_of(stream);
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& entry) { return entry.stream == stream && entry.thread == thread; });
   return found == entries_.end() ? nullptr : &*found;

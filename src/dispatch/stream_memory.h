@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "kernels/device.h"
@@ -77,7 +76,7 @@ class StreamMemory {
  private:
   struct Entry {
     Stream stream;
-    std::thread::id thread;  // of a per-thread default stream, which is another stream in each thread
+    uint64_t thread;  // number of the thread of a per-thread default stream, which is another stream in each; else 0
     const void* first_user;
     std::shared_ptr<StreamSet> set;
   };
@@ -90,7 +89,8 @@ class StreamMemory {
   std::mutex mutex_;
   std::vector<Entry> entries_;
   std::vector<std::shared_ptr<StreamSet>> free_;
-  std::shared_ptr<StreamSet> shared_;  // of the caller's workspace, or of the streams beyond kMaxStreams
+  std::shared_ptr<StreamSet> shared_;                // of the caller's workspace, or of the streams beyond kMaxStreams
+  std::vector<std::shared_ptr<StreamSet>> retired_;  // of the workspaces that the caller gave before
 };
 
 }  // namespace gemm

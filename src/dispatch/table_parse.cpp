@@ -334,6 +334,9 @@ Table read_table(const json& root, std::vector<std::string>* warnings) {
   table.environment = read_words(root, "environment");
   table.method = read_words(root, "method");
   read_entries(root, "portfolio", read_kernel, table, table.portfolio, warnings);
+  if (table.portfolio.size() >= Neighbourhood::kMostColumns)
+    throw Error("its portfolio has " + std::to_string(table.portfolio.size()) + " kernels, this library takes " +
+                std::to_string(Neighbourhood::kMostColumns - 1));
   read_entries(root, "points", read_point, table, table.points, warnings);
   read_calibrated(root, table, warnings);
   return table;

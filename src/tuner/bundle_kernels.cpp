@@ -57,6 +57,7 @@ void add_defaults(KernelSet& set) {
         Problem p = packed_problem(kLength, kLength, kLength, op_a, op_b);
         p.lda = p.ldb = kLongLd;
         set.add(choice, p);
+        set.add(choice, p, indirect);
       }
   }
 }

@@ -222,6 +222,7 @@ class TuneRun {
     const std::vector<PointResult> results = points();
     table_ = make_table(device_, environment_, options_.command_line, results,
                         select_portfolio(results, kMostPortfolioKernels), calibration_results());
+    keep_older_calibration(table_, older_);
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)
       std::fprintf(stderr, "error: %s; the trial log %s, run the same command again\n", saved.error().c_str(),
