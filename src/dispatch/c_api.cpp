@@ -15,7 +15,9 @@ struct LastError {
 thread_local LastError last_error;
 
 gemm_status_t fail(gemm_status_t code, const char* message) {
-  std::strncpy(last_error.text, message, sizeof last_error.text - 1);
+  const size_t length = std::min(std::strlen(message), sizeof last_error.text - 1);
+  std::memcpy(last_error.text, message, length);
+  last_error.text[length] = '\0';
   return code;
 }
 

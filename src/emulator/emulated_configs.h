@@ -38,6 +38,19 @@ constexpr bool emulated_indirectly(const KernelConfig& c) {
 }
 inline constexpr int kEmulatedConfigCount = sizeof(kEmulatedConfigs) / sizeof(kEmulatedConfigs[0]);
 
+// Under ThreadSanitizer only what its tests run is compiled: those of TSAN_CONFIGS in ./dev, and the kernels that contexts
+// use in the tests with several threads (the first one, and the default kernels).
+constexpr bool is_compiled(int index) {
+#ifdef __SANITIZE_THREAD__
+  constexpr int kUsed[] = {0, 1, 3, 6, 7, 8, 10};
+  for (const int used : kUsed)
+    if (index == used) return true;
+  return false;
+#else
+  return index < kEmulatedConfigCount;
+#endif
+}
+
 constexpr bool all_emulated_configs_valid() {
   for (const KernelConfig& config : kEmulatedConfigs)
     if (why_invalid(config, DeviceLimits{}) != nullptr) return false;

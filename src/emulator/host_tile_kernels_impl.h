@@ -83,10 +83,12 @@ constexpr KernelConfig unaligned_twin(KernelConfig config) {
 }
 
 template <int Index>
-void register_tile_kernels(HostKernelMap& map) {
-  constexpr KernelConfig kConfig = kEmulatedConfigs[Index];
-  register_config<kConfig>(map);
-  if constexpr (kConfig.load == LoadPath::tma) register_config<unaligned_twin(kConfig)>(map);
+void register_tile_kernels([[maybe_unused]] HostKernelMap& map) {
+  if constexpr (is_compiled(Index)) {
+    constexpr KernelConfig kConfig = kEmulatedConfigs[Index];
+    register_config<kConfig>(map);
+    if constexpr (kConfig.load == LoadPath::tma) register_config<unaligned_twin(kConfig)>(map);
+  }
 }
 
 }  // namespace gemm
