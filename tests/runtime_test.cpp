@@ -263,7 +263,9 @@ TEST(ThreadsShareAContext, AndOthersOfOtherGpusInOneProcess) {
   }
   EXPECT_EQ(first.device->launches().size(), 45u);
   EXPECT_EQ(second.statistics().fallback, 45u);
-  EXPECT_EQ(second.statistics().new_plans, 1u);
+  // The first three threads may choose at the same time.
+  EXPECT_GE(second.statistics().new_plans, 1u);
+  EXPECT_LE(second.statistics().new_plans, 3u);
 }
 
 TEST(Streams, ThoseBeyondTheBoundWaitForEachOther) {

@@ -67,12 +67,19 @@
 #define GEMM_API
 #endif
 
+/* Enums are ints, so that a wrong value that a caller passes is a wrong argument and nothing worse. */
+#ifdef __cplusplus
+#define GEMM_ENUM : int
+#else
+#define GEMM_ENUM
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* What a function reports. */
-typedef enum gemm_status {
+typedef enum gemm_status GEMM_ENUM {
   GEMM_SUCCESS = 0,
   GEMM_INVALID_ARGUMENT = 1, /* a null or misaligned pointer, a negative size, a leading dimension that is too small */
   GEMM_NO_DEVICE = 2,        /* no driver, no such GPU, or a GPU older than sm_75 */
@@ -84,11 +91,11 @@ typedef enum gemm_status {
 } gemm_status_t;
 
 /* op(X): X, its transpose, or its conjugate transpose, which for real data is the transpose. */
-typedef enum gemm_op { GEMM_OP_N = 0, GEMM_OP_T = 1, GEMM_OP_C = 2 } gemm_op_t;
+typedef enum gemm_op GEMM_ENUM { GEMM_OP_N = 0, GEMM_OP_T = 1, GEMM_OP_C = 2 } gemm_op_t;
 
 /* Where alpha and beta of a call lie. On the device they are read by the kernels, when the stream gets there: they must stay
  * until then, and the rules hold all the same: where alpha is 0, A and B are not read, where beta is 0, C is not read. */
-typedef enum gemm_scalars { GEMM_SCALARS_HOST = 0, GEMM_SCALARS_DEVICE = 1 } gemm_scalars_t;
+typedef enum gemm_scalars GEMM_ENUM { GEMM_SCALARS_HOST = 0, GEMM_SCALARS_DEVICE = 1 } gemm_scalars_t;
 
 /* Who may serve a product.
  *   AUTO          the table's choice, our kernels or cuBLAS, whichever is expected to be faster
@@ -98,7 +105,7 @@ typedef enum gemm_scalars { GEMM_SCALARS_HOST = 0, GEMM_SCALARS_DEVICE = 1 } gem
  * a fixed order of every sum. Results have the same bits whatever the table, the addresses, leading dimensions and strides,
  * the place of alpha and beta, the way a batch is given, the stream, the workspace size and the GPU. NOT_SUPPORTED where the
  * workspace is smaller than the split needs: at most 2 MiB. Slower than AUTO. */
-typedef enum gemm_policy {
+typedef enum gemm_policy GEMM_ENUM {
   GEMM_POLICY_AUTO = 0,
   GEMM_POLICY_TUNED_ONLY = 1,
   GEMM_POLICY_CUBLAS_ONLY = 2,
