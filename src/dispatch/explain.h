@@ -11,7 +11,7 @@
 
 namespace gemm {
 
-// A few lines: problem, rule, kernel, split, workspace, expected time, table, and `others`, what else was considered.
+// A few lines: problem, rule, kernel, split, expected time, table, and `others`, what else was considered.
 std::string explain(const Problem& problem, const Candidate& candidate, const std::string& table_source,
                     const std::vector<std::string>& others);
 

@@ -33,8 +33,8 @@ struct PortfolioKernel {
   int spill_bytes = 0;
   int shared_bytes = 0;
   int threads = 0;
-  // What calibration fitted. Without it: the median over the kernel's trials of measured time / predicted_us, absent in
-  // tables without trials. Kernels that have either are chosen by predicted time for problems that were not tuned.
+  // What calibration fitted; in older tables model_factor, one factor for the whole prediction. Kernels that have either are
+  // chosen by predicted time for problems that were not tuned.
   std::optional<CostFactors> factors;
   std::optional<double> model_factor;
 };

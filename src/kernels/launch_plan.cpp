@@ -8,7 +8,7 @@
 namespace gemm {
 namespace {
 
-// Tile rows that are walked together. 4 to 16 made no difference on an H200 (shared/PERFORMANCE.md); 8 keeps a working set
+// Tile rows that are walked together. 4 to 16 made no difference on an H200; 8 keeps a working set
 // of 8 x BM rows of A in L2 on smaller GPUs.
 constexpr int kRasterGroup = 8;
 constexpr int kReduceThreads = 256;
