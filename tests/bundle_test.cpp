@@ -65,7 +65,7 @@ TEST(BundleKernels, HoldWhatDispatchAsksFor) {
     return variant_spec(variant_of(candidate.choice, problem, {})).name;
   };
   const auto own_candidates = [&](const Problem& problem) {
-    std::vector<Candidate> own = choose(&table, problem, table.device, int64_t{64} << 20).candidates;
+    std::vector<Candidate> own = choose(&table, problem, table.device, kWorkspaceBytes).candidates;
     std::erase_if(own, [](const Candidate& candidate) { return candidate.use_cublas; });
     return own;
   };

@@ -233,7 +233,7 @@ TEST_F(DispatchSuite, WorkspaceDecidesWhetherKIsSplit) {
   ASSERT_EQ(gemm_workspace_size(context_, &problem, &needed), GEMM_SUCCESS);
   EXPECT_EQ(needed, 4u * 64 * 64 * 4);
   ASSERT_EQ(gemm_get_workspace_size(context_, &size), GEMM_SUCCESS);
-  EXPECT_EQ(size, size_t{64} << 20);
+  EXPECT_EQ(size, static_cast<size_t>(kWorkspaceBytes));
   EXPECT_NE(explanation(context_, p).find("exact"), std::string::npos);
   EXPECT_EQ(check_case(context_, {p}), "");
 

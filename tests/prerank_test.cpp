@@ -91,7 +91,7 @@ TEST(Candidates, HaveTheKernelsThatThePrototypesWonWith) {
        }},
       {packed_problem(513, 513, 513), 64, [](const Choice& c) { return is_specialized(c.config.load); }},
       {packed_problem(3072, 3072, 3072), 10, [](const Choice& c) { return c.reduction == Reduction::stream_k; }},
-      {packed_problem(1024, 1024, 1024), 10,
+      {packed_problem(1024, 1024, 1024), 16,
        [](const Choice& c) { return is_specialized(c.config.load) && c.config.slices > 1 && c.split_k == 1; }},
   };
   CandidateRanker ranker(h200(), shipped_configs(), {}, 64);

@@ -16,8 +16,8 @@
 namespace gemm::test {
 
 struct ProductCase {
-  Choice choice;
-  Problem problem;
+  Choice choice{};
+  Problem problem{};
   float alpha = 1, beta = 0;
   int offset_a = 0, offset_b = 0, offset_c = 0;  // floats that each pointer is moved from 256-byte alignment
   bool ones = false;                             // all operands 1, so that every result is exactly alpha * k
@@ -106,7 +106,7 @@ inline std::string why_wrong(const ProductCase& c, const HostMatrix& a, const Ho
 // Runs the case twice into fresh, poisoned Cs. Returns why it is wrong or not repeatable, or an empty string.
 inline std::string check_product(Device& device, const ProductCase& c) {
   const Problem& p = c.problem;
-  if (const std::string why = why_illegal(c.choice, p, device.info(), 64 << 20); !why.empty()) return "illegal: " + why;
+  if (const std::string why = why_illegal(c.choice, p, device.info(), kWorkspaceBytes); !why.empty()) return "illegal: " + why;
   const HostMatrix a = random_matrix(p.rows_a(), p.columns_a(), p.lda, p.stride_a, p.batch, p.extent_a(), c.ones, 1);
   const HostMatrix b = random_matrix(p.rows_b(), p.columns_b(), p.ldb, p.stride_b, p.batch, p.extent_b(), c.ones, 2);
   HostMatrix before = random_matrix(p.m, p.n, p.ldc, p.stride_c, p.batch, p.extent_c(), false, 3);

@@ -115,6 +115,7 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
   plan.tile = std::move(*tile);
   keep(plan.tile.tile);
   keep(plan.tile.reduce);
+  if (plan.tile.relaid) keep(plan.tile.relaid->copy);
   plan.workspace_bytes = workspace_bytes(candidate.choice, key.problem, device_->info().sm_count);
   return plan;
 }

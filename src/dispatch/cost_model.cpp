@@ -77,6 +77,14 @@ double split_us(const KernelCost& kernel, const Geometry& g, int split_k, Reduct
 
 }  // namespace cost
 
+namespace {
+
+// Of the copies before a product: launch, last blocks, and the share of the DRAM bandwidth that they reach.
+constexpr double kRelayoutUs = 2.0;
+constexpr double kRelayoutShare = 0.8;
+
+}  // namespace
+
 CostProblem::CostProblem(const Problem& p)
     : problem(p),
       m(static_cast<double>(p.m)),
@@ -156,8 +164,20 @@ int blocks_per_sm(const KernelConfig& config, const DeviceLimits& limits) {
   return std::clamp(std::min({by_shared, by_threads, std::max(by_registers, config.min_blocks)}), 1, 32);
 }
 
+double relayout_us(const DeviceInfo& device, Relayout relayout, const Problem& problem) {
+  if (relayout == Relayout::none) return 0;
+  const RelaidProduct product = relaid_product(relayout, problem);
+  const auto floats = [&](bool copied, int64_t rows) { return copied ? static_cast<double>(rows) : 0.0; };
+  const double copied = (floats(copies_a(relayout), problem.m) + floats(copies_b(relayout), problem.n)) *
+                        static_cast<double>(problem.k) * static_cast<double>(problem.batch);
+  return kRelayoutUs * static_cast<double>(product.panels) +
+         8 * copied / (kRelayoutShare * cost::kDramBytesPerUsPerSm * device.sm_count);
+}
+
 double predicted_us(const DeviceInfo& device, const Choice& choice, const Problem& problem) {
-  return KernelCost(choice.config, device).terms(CostProblem(problem), choice.split_k, choice.reduction).us();
+  const CostProblem seen(relaid_problem(choice.relayout, problem));
+  return relayout_us(device, choice.relayout, problem) +
+         KernelCost(choice.config, device).terms(seen, choice.split_k, choice.reduction).us();
 }
 
 double floor_us(const DeviceInfo& device, const Problem& problem) {

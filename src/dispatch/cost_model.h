@@ -62,6 +62,9 @@ struct KernelCost {
 // Predicted time of one execution in microseconds.
 double predicted_us(const DeviceInfo& device, const Choice& choice, const Problem& problem);
 
+// Time of copying the operands, all panels together.
+double relayout_us(const DeviceInfo& device, Relayout relayout, const Problem& problem);
+
 // A lower bound of any kernel's time: arithmetic peak, device memory, launch.
 double floor_us(const DeviceInfo& device, const Problem& problem);
 

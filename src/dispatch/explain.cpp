@@ -36,6 +36,12 @@ std::string split_text(const Problem& problem, const Choice& choice) {
   return std::to_string(split) + ", reduced by " + to_string(choice.reduction);
 }
 
+std::string relayout_text(const Problem& problem, Relayout relayout) {
+  const RelaidProduct product = relaid_product(relayout, problem);
+  return std::string(to_string(relayout)) + ": copied first, " + std::to_string(product.copy_bytes() >> 10) +
+         " KiB of workspace, in " + std::to_string(product.panels) + (product.panels == 1 ? " panel" : " panels");
+}
+
 // What the table says about the point's time; a nearest point's is for that point, so it says so.
 std::string expected_text(const Candidate& candidate) {
   const TablePoint& point = *candidate.point;
@@ -61,6 +67,7 @@ std::string explain(const Problem& problem, const Candidate& candidate, const st
   } else {
     text += line("kernel", config_id(candidate.choice.config));
     text += line("split_k", split_text(problem, candidate.choice));
+    if (candidate.choice.relayout != Relayout::none) text += line("relayout", relayout_text(problem, candidate.choice.relayout));
   }
   if (candidate.point) text += line("expected", expected_text(candidate));
   if (candidate.rule == Rule::predicted)

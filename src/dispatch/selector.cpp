@@ -62,7 +62,7 @@ class Chooser {
       decision_.candidates.push_back({.rule = rule, .use_cublas = true, .distance = distance, .point = &point});
     const PortfolioKernel* kernel = table_->find_kernel(point.kernel);
     if (!kernel) return offered;
-    const Choice choice{kernel->config, point.split_k, point.reduction};
+    const Choice choice = choice_of(point, kernel->config);
     const std::string why = why_illegal(choice, problem_, device_, workspace_);
     if (!why.empty()) {
       reject(to_string(choice) + " of point " + to_string(point.problem), why);

@@ -13,6 +13,7 @@ constexpr double kIdleShare = 0.25;        // of the multiprocessors: with fewer
 constexpr double kDeepStages = 16;         // more stages than that for each of them, more splits are faster
 constexpr int64_t kLongestShortSide = 16;  // of a product that the stream family is tried on: beyond it never won on an H200
 constexpr int kMostBlocksPerSlot = 6;      // splitting further only adds reduction work
+constexpr double kLeastRelaidUs = 5;       // products that could be faster than that are too short for a launch more
 
 }  // namespace
 
@@ -35,8 +36,37 @@ bool may_run(const Choice& choice, const Problem& problem, const DeviceInfo& dev
   if (!may_serve(choice.config, problem)) return false;
   if (effective_split(choice.config, problem, choice.split_k) != choice.split_k) return false;
   // Whole waves of tiles leave stream-k nothing to share.
-  if (choice.reduction == Reduction::stream_k && workspace_bytes(choice, problem, device.sm_count) == 0) return false;
+  if (choice.reduction == Reduction::stream_k &&
+      workspace_bytes(without_relayout(choice), relaid_problem(choice.relayout, problem), device.sm_count) == 0)
+    return false;
   return why_illegal(choice, problem, device, workspace).empty();
+}
+
+std::vector<Relayout> relayouts_of(const Problem& problem, const DeviceInfo& device) {
+  if (floor_us(device, problem) < kLeastRelaidUs) return {};
+  const bool a = gains_by_copy_a(problem), b = gains_by_copy_b(problem);
+  std::vector<Relayout> relayouts;
+  if (a) relayouts.push_back(Relayout::a);
+  if (b) relayouts.push_back(Relayout::b);
+  if (a && b) relayouts.push_back(Relayout::ab);
+  std::erase_if(relayouts, [&](Relayout relayout) { return why_not_relaid(relayout, problem) != nullptr; });
+  return relayouts;
+}
+
+bool gains_by_relayout(const KernelConfig& config) {
+  return config.family == Family::tile && (config.load == LoadPath::tma || config.load == LoadPath::warp_specialized);
+}
+
+std::optional<PredictedChoice> best_on_copies(const KernelConfig& config, Relayout relayout, const Problem& problem,
+                                              const DeviceInfo& device, int64_t workspace) {
+  const Problem relaid = relaid_problem(relayout, problem);
+  const int64_t copies = relaid_product(relayout, problem).copy_bytes();
+  std::optional<PredictedChoice> best = best_split(config, relaid, device, workspace - copies);
+  if (!best) return best;
+  best->us += relayout_us(device, relayout, problem);
+  best->choice.relayout = relayout;
+  if (!may_run(best->choice, problem, device, workspace)) return std::nullopt;
+  return best;
 }
 
 std::optional<PredictedChoice> best_split(const KernelConfig& config, const Problem& problem, const DeviceInfo& device,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/device.h"
+#include "kernels/launch.h"
 #include "kernels/result.h"
 
 namespace gemm {
@@ -49,7 +50,6 @@ class SetUse {
 // get() is thread-safe. The others change sets that calls may be using: they need all calls to be over.
 class StreamMemory {
  public:
-  static constexpr int64_t kDefaultWorkspaceBytes = int64_t{64} << 20;
   // Streams with a set of their own. Those beyond share one, since a stream that lives on cannot be told from one that is
   // gone, and waiting for the GPU to find out would break captures.
   static constexpr size_t kMaxStreams = 16;
@@ -84,7 +84,7 @@ class StreamMemory {
   Result<Answer> of_all_streams(std::shared_ptr<StreamSet>& set, bool ordered);
 
   Device& device_;
-  int64_t bytes_ = kDefaultWorkspaceBytes;
+  int64_t bytes_ = kWorkspaceBytes;
   float* callers_workspace_ = nullptr;
   std::mutex mutex_;
   std::vector<Entry> entries_;

@@ -14,6 +14,10 @@ bool within_5_percent(int64_t a, int64_t b) { return std::abs(static_cast<double
 
 }  // namespace
 
+Choice choice_of(const TablePoint& point, const KernelConfig& config) {
+  return {config, point.split_k, point.reduction, point.relayout};
+}
+
 const PortfolioKernel* Table::find_kernel(const std::string& id) const {
   for (const PortfolioKernel& kernel : portfolio)
     if (kernel.id == id) return &kernel;

@@ -46,6 +46,7 @@ struct TablePoint {
   std::string kernel;       // portfolio id; the best own kernel also where use_cublas; empty if none was valid
   int split_k = 1;
   Reduction reduction = Reduction::ticket;
+  Relayout relayout = Relayout::none;  // older tables do not say it
   TimeStats time_us;  // of that kernel
   double tflops = 0;
   std::optional<double> cublas_us;  // medians, same run, interleaved; absent on the emulated device
@@ -53,6 +54,9 @@ struct TablePoint {
   double max_scaled_error = 0;    // worst |error| / bound; at most 1
   std::vector<std::string> ties;  // to_string(Choice) of candidates within 0.5 % or the error margin, in fixed order
 };
+
+// What the point runs with its kernel's configuration.
+Choice choice_of(const TablePoint& point, const KernelConfig& config);
 
 // How good the selector's choice was on random problems that took no part in fitting it.
 struct CertificateGroup {

@@ -126,6 +126,7 @@ Json point_json(const TablePoint& point) {
     json["kernel"] = point.kernel;
     json["split_k"] = point.split_k;
     json["reduction"] = to_string(point.reduction);
+    if (point.relayout != Relayout::none) json["relayout"] = to_string(point.relayout);
     json["time_us"] = time_json(point.time_us);
     json["tflops"] = four_digits(point.tflops);
     json["max_scaled_error"] = four_digits(point.max_scaled_error);

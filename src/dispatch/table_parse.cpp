@@ -211,6 +211,7 @@ void read_own_kernel(const json& entry, const Table& table, TablePoint& point) {
   if (!table.find_kernel(point.kernel)) throw Error("kernel '" + point.kernel + "' is not in the portfolio");
   point.split_k = small_integer(entry, "split_k", 1, kMaxSplit);
   point.reduction = word<Reduction>(entry, "reduction", "\"ticket\", \"kernel\", \"stream_k\" or \"cluster\"");
+  if (entry.contains("relayout")) point.relayout = word<Relayout>(entry, "relayout", "\"none\", \"a\", \"b\" or \"ab\"");
   point.time_us = read_time(field(entry, "time_us"));
   point.tflops = number(entry, "tflops", true);
   point.max_scaled_error = number(entry, "max_scaled_error", true);

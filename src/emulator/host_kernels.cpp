@@ -15,6 +15,7 @@
 #include "kernels/device/ladder.cuh"
 #include "kernels/device/peaks.cuh"
 #include "kernels/device/reduce.cuh"
+#include "kernels/device/relayout.cuh"
 #include "kernels/device/scale.cuh"
 #include "kernels/kernel_spec.h"
 #include "kernels/peaks.h"
@@ -36,6 +37,7 @@ HostKernelMap all_kernels() {
   HostKernelMap map;
   map[reduce_spec().function] = &run<&reduce_splits, ReduceArgs>;
   map[reduce_indirect_spec().function] = &run<&reduce_splits_indirect, ReduceArgs>;
+  map[relayout_spec().function] = &run<&relayout, RelayoutArgs>;
   map[scale_spec().function] = &run<&scale, ScaleArgs>;
   map[scale_indirect_spec().function] = &run<&scale_indirect, ScaleArgs>;
   map[reference_spec().function] = &run<&reference, ReferenceArgs>;

@@ -72,6 +72,27 @@ struct ScaleArgs {
   float* const* c_array;
 };
 
+// What the relayout kernel copies in one block: a square of floats, by that many threads.
+inline constexpr int kRelayoutTile = 64;
+inline constexpr int kRelayoutThreads = 256;
+
+// One operand to copy: to[k * to_ld + row] = its element (row, k), which lies at from[row * ld + k] where along_k is 1, else at
+// from[k * ld + row]. Tiles are numbered along rows first; an operand that is not copied has none.
+struct RelayoutOperand {
+  const float* from;
+  float* to;
+  long long ld, stride, to_ld, to_stride;
+  int rows, k;
+  int along_k;
+  int tiles;     // of one matrix
+  int matrices;  // 1 where the whole batch shares one
+};
+
+// Grid (tiles of A and B, matrices, 1), kRelayoutThreads threads.
+struct RelayoutArgs {
+  RelayoutOperand a, b;
+};
+
 // FP64 reference of a problem, for checking: sum[i] = op(A) op(B), magnitude[i] = |op(A)| |op(B)|, packed m x n x batch.
 // grid (m/16, n/16 rounded up as one dimension, 1, batch), 16 x 16 threads.
 struct ReferenceArgs {

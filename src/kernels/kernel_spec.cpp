@@ -159,6 +159,7 @@ KernelSpec variant_spec(const KernelVariant& v) {
 
 KernelSpec reduce_spec() { return plain_spec("reduce_splits", "reduce.cuh", "ReduceArgs"); }
 KernelSpec reduce_indirect_spec() { return plain_spec("reduce_splits_indirect", "reduce.cuh", "ReduceArgs"); }
+KernelSpec relayout_spec() { return plain_spec("relayout", "relayout.cuh", "RelayoutArgs"); }
 KernelSpec scale_spec() { return plain_spec("scale", "scale.cuh", "ScaleArgs"); }
 KernelSpec scale_indirect_spec() { return plain_spec("scale_indirect", "scale.cuh", "ScaleArgs"); }
 KernelSpec reference_spec() { return plain_spec("reference", "check.cuh", "ReferenceArgs"); }

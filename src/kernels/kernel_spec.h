@@ -37,6 +37,7 @@ const std::vector<EmbeddedSource>& embedded_sources();
 KernelSpec variant_spec(const KernelVariant& variant);
 KernelSpec reduce_spec();
 KernelSpec reduce_indirect_spec();
+KernelSpec relayout_spec();
 KernelSpec scale_spec();
 KernelSpec scale_indirect_spec();
 KernelSpec reference_spec();

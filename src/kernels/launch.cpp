@@ -47,7 +47,13 @@ std::string to_string(const Choice& choice) {
   std::string text = config_id(choice.config);
   if (choice.split_k > 1) text += "/split " + std::to_string(choice.split_k) + " " + to_string(choice.reduction);
   if (choice.reduction == Reduction::stream_k) text += "/stream_k";
+  if (choice.relayout != Relayout::none) text += std::string("/relayout ") + to_string(choice.relayout);
   return text;
+}
+
+Choice without_relayout(Choice choice) {
+  choice.relayout = Relayout::none;
+  return choice;
 }
 
 int widest_vector(const void* pointer, int64_t ld, int64_t columns, int64_t stride, int64_t batch) {
@@ -146,6 +152,12 @@ KernelVariant variant_for(const KernelConfig& config, const Problem& p, const Op
 }
 
 KernelVariant variant_of(const Choice& choice, const Problem& p, const Operands& o) {
+  if (choice.relayout != Relayout::none && !o.indirect.any()) {
+    Operands copies = o;
+    if (copies_a(choice.relayout)) copies.a = nullptr;
+    if (copies_b(choice.relayout)) copies.b = nullptr;
+    return variant_of(without_relayout(choice), relaid_problem(choice.relayout, p), copies);
+  }
   KernelVariant v = variant_for(choice.config, p, o);
   v.cluster = choice.reduction == Reduction::cluster;
   return v;
@@ -159,6 +171,13 @@ int effective_split(const KernelConfig& config, const Problem& p, int split_k) {
 
 int64_t workspace_bytes(const Choice& choice, const Problem& p, int sm_count) {
   if (p.empty()) return 0;
+  if (choice.relayout != Relayout::none) {
+    const RelaidProduct product = relaid_product(choice.relayout, p);
+    const Choice inner = without_relayout(choice);
+    // The last panel may have tiles to share where the others have not.
+    return product.copy_bytes() +
+           std::max(workspace_bytes(inner, product.panel, sm_count), workspace_bytes(inner, product.last, sm_count));
+  }
   if (choice.reduction == Reduction::stream_k) {
     const PersistentGrid grid = persistent_grid(choice, p, sm_count);
     // The first and the last piece of a block's share.
@@ -190,6 +209,20 @@ const char* why_cluster_illegal(const Choice& choice, const Problem& p, const De
   return nullptr;
 }
 
+// What the rules for a problem say of the products on copies.
+std::string why_relaid_illegal(const Choice& choice, const Problem& p, const DeviceInfo& device, int64_t workspace) {
+  if (choice.config.family != Family::tile) return "only the tile family gains by copies of its operands";
+  if (const char* why = why_not_relaid(choice.relayout, p)) return why;
+  const RelaidProduct product = relaid_product(choice.relayout, p);
+  if (product.copy_bytes() > workspace)
+    return "copies of its operands need " + std::to_string(product.copy_bytes()) + " bytes of workspace, " +
+           std::to_string(workspace) + " are available";
+  for (const Problem& part : {product.panel, product.last})
+    if (std::string why = why_illegal(without_relayout(choice), part, device, workspace - product.copy_bytes()); !why.empty())
+      return why + ", beside copies of " + std::to_string(product.copy_bytes()) + " bytes";
+  return {};
+}
+
 }  // namespace
 
 std::string why_illegal(const Choice& choice, const Problem& p, const DeviceInfo& device, int64_t workspace_available) {
@@ -206,6 +239,7 @@ std::string why_illegal(const Choice& choice, const Problem& p, const DeviceInfo
   const int64_t limit = kMaxInt - 1024;
   if (p.m > limit || p.n > limit || p.k > limit || tiles_of(choice.config, p) > kMaxInt)
     return "a dimension does not fit 32 bits";
+  if (choice.relayout != Relayout::none && !p.empty()) return why_relaid_illegal(choice, p, device, workspace_available);
   if (const char* why = why_persistent_illegal(choice, p, device)) return why;
   const int64_t bytes = workspace_bytes(choice, p, device.sm_count);
   if (bytes == 0) return {};

@@ -9,6 +9,7 @@
 #include "kernels/device.h"
 #include "kernels/kernel_args.h"
 #include "kernels/problem.h"
+#include "kernels/relayout.h"
 
 namespace gemm {
 
@@ -25,13 +26,17 @@ bool from_string(const std::string& text, Reduction& reduction);
 
 // What a table point names: a configuration with its launch arguments.
 struct Choice {
-  KernelConfig config;
+  KernelConfig config{};
   int split_k = 1;
   Reduction reduction = Reduction::ticket;
+  Relayout relayout = Relayout::none;  // operands that are copied first; not where the call leaves pointers on the GPU
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
-std::string to_string(const Choice& choice);  // config id, with "/split 4 ticket" where k is split
+// Config id, with "/split 4 ticket" where k is split and "/relayout ab" where operands are copied.
+std::string to_string(const Choice& choice);
+// The same without copies: what runs on them.
+Choice without_relayout(Choice choice);
 
 // What a call leaves in GPU memory instead of naming it on the host (KernelVariant::indirect). Where plans are made only the
 // two flags are looked at.
@@ -56,6 +61,10 @@ struct Operands {
   Indirection indirect{};
 };
 
+// Workspace that dispatch has by default, so that no tuned choice may need more: the copies of operands, and the partial tiles of
+// stream-k (264 of 256 x 128 on 132 multiprocessors are 33 MiB).
+inline constexpr int64_t kWorkspaceBytes = kMostCopyBytes + (int64_t{40} << 20);
+
 // Largest number of tiles times batches that a ticketed split can have: the length of a ticket buffer.
 inline constexpr int kMaxTickets = 16384;
 
@@ -76,7 +85,7 @@ PersistentGrid persistent_grid(const Choice& choice, const Problem& problem, int
 // Split that remains after every block has got at least one stage of k: 1 <= result <= split_k.
 int effective_split(const KernelConfig& config, const Problem& problem, int split_k);
 
-// Bytes of workspace for the partial tiles; 0 when k is not split, or within a cluster.
+// Bytes of workspace for copies of operands and for partial tiles; of the latter none when k is not split, or within a cluster.
 int64_t workspace_bytes(const Choice& choice, const Problem& problem, int sm_count);
 
 // Why this choice cannot serve the problem on such a device with that much workspace, or an empty string.
@@ -88,9 +97,13 @@ struct LaunchShape {
   int whole_items = 0, shared_tiles = 0;
 };
 
+struct RelaidPlan;
+
 // A problem bound to compiled kernels: what dispatch remembers. Everything that does not change from call to call is
 // computed, so launching it allocates nothing and computes next to nothing.
 struct TilePlan {
+  std::shared_ptr<const RelaidPlan> relaid;  // where operands are copied; then the rest is of the first panel's product
+
   // Of the problem that bind_problem was given.
   TmaTileArgs args{};    // without what a call brings; maps of the operands that the tensor copy engine copies
   LaunchShape shape;     // of `matrices` matrices
@@ -104,15 +117,22 @@ struct TilePlan {
   KernelVariant variant;
 };
 
-// Computes those parts of a plan for a problem and operands that the plan's variant fits. build_plan does it; a plan that
-// moves to another problem needs it again.
+// What a plan has beside the kernel where operands are copied first.
+struct RelaidPlan {
+  RelaidProduct product;
+  std::shared_ptr<Kernel> copy;
+  TilePlan last;  // of the last panel
+};
+
+// Computes those parts of a plan, without relayout, for a problem and operands that the plan's variant fits. build_plan does
+// it; a plan that moves to another problem needs it again.
 Result<bool> bind_problem(Device& device, TilePlan& plan, const Problem& problem, const Operands& operands);
 
 // Compiles what the choice needs for this problem and these pointers' alignment, and binds the problem.
 Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands);
 
-// Enqueues the product of the bound problem: one tile launch for every 65,535 matrices of the batch, and the reduction where
-// k is split. `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be
+// Enqueues the product of the bound problem: the copies where operands are relaid, one tile launch for every 65,535 matrices
+// of the batch, and the reduction where k is split. `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be
 // null where no workspace is needed, and belong to one stream at a time.
 Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
                          float* workspace, unsigned* tickets, Stream stream);

@@ -197,7 +197,9 @@ Result<bool> bind_problem(Device& device, TilePlan& plan, const Problem& p, cons
   return true;
 }
 
-Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands) {
+namespace {
+
+Result<TilePlan> build_product(Device& device, const Choice& choice, const Problem& problem, const Operands& operands) {
   TilePlan plan;
   plan.choice = choice;
   plan.choice.split_k = effective_split(choice.config, problem, choice.split_k);
@@ -214,8 +216,28 @@ Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem&
   return plan;
 }
 
-Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
-                         float* workspace, unsigned* tickets, Stream stream) {
+// The panels share the first one's kernels.
+Result<TilePlan> build_relaid(Device& device, const Choice& choice, const Problem& problem, const Operands& operands) {
+  const auto relaid = std::make_shared<RelaidPlan>();
+  relaid->product = relaid_product(choice.relayout, problem);
+  Operands copies = operands;
+  if (copies_a(choice.relayout)) copies.a = nullptr;
+  if (copies_b(choice.relayout)) copies.b = nullptr;
+  Result<TilePlan> plan = build_product(device, without_relayout(choice), relaid->product.panel, copies);
+  if (!plan) return plan;
+  relaid->last = *plan;
+  if (const Result<bool> bound = bind_problem(device, relaid->last, relaid->product.last, copies); !bound)
+    return Failure{bound.error()};
+  Result<std::shared_ptr<Kernel>> copy = device.build(relayout_spec());
+  if (!copy) return Failure{copy.error()};
+  relaid->copy = *copy;
+  plan->choice.relayout = choice.relayout;
+  plan->relaid = relaid;
+  return plan;
+}
+
+Result<bool> launch_product(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
+                            float* workspace, unsigned* tickets, Stream stream) {
   const Call call{device, plan, problem, operands, stream};
   // Only kernels that use tensor maps get, and copy, the larger arguments.
   if (!has_barrier_ring(plan.variant.config.load)) {
@@ -231,6 +253,50 @@ Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& pr
     if (has_map_b(plan.variant)) device.move_tensor_map(args.map_b, args.tile.b);
     return launch_matrices(call, args.tile, shape, &args, sizeof args);
   });
+}
+
+Result<bool> launch_copies(Device& device, const Kernel& copy, const RelayoutArgs& args, Stream stream) {
+  const Grid grid{static_cast<unsigned>(args.a.tiles + args.b.tiles),
+                  static_cast<unsigned>(std::max(args.a.matrices, args.b.matrices)), 1};
+  return device.launch(copy, grid, kRelayoutThreads, kRelayoutSharedBytes, &args, sizeof args, stream);
+}
+
+Result<bool> launch_relaid(Device& device, const TilePlan& plan, const Problem& problem, const Operands& o, float* workspace,
+                           unsigned* tickets, Stream stream) {
+  const RelaidPlan& relaid = *plan.relaid;
+  const RelaidProduct& product = relaid.product;
+  const Relayout relayout = plan.choice.relayout;
+  float* const copy_a = workspace;
+  float* const copy_b = workspace + product.copy_bytes_a / 4;
+  float* const partials = workspace + product.copy_bytes() / 4;
+  for (int64_t number = 0; number < product.panels; ++number) {
+    const RelayoutArgs copies = copies_of_panel(relayout, problem, product, number, o.a, o.b, workspace);
+    Result<bool> launched = launch_copies(device, *relaid.copy, copies, stream);
+    if (!launched) return launched;
+    const bool is_last = number == product.panels - 1;
+    Operands part = o;
+    part.a = copies_a(relayout) ? copy_a : o.a;
+    part.b = copies_b(relayout) ? copy_b : o.b;
+    part.c = o.c + product.first_row(number) + product.first_column(number) * problem.ldc;
+    launched = launch_product(device, is_last ? relaid.last : plan, is_last ? product.last : product.panel, part, partials,
+                              tickets, stream);
+    if (!launched) return launched;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands) {
+  // Whether A and B are read at all is for a kernel to say where alpha lies on the GPU, and arrays of pointers have no layout.
+  if (choice.relayout == Relayout::none || operands.indirect.any())
+    return build_product(device, without_relayout(choice), problem, operands);
+  return build_relaid(device, choice, problem, operands);
+}
+
+Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
+                         float* workspace, unsigned* tickets, Stream stream) {
+  return (plan.relaid ? launch_relaid : launch_product)(device, plan, problem, operands, workspace, tickets, stream);
 }
 
 Result<bool> launch_scale(Device& device, const Kernel& scale, const Problem& p, const Operands& o, Stream stream) {

@@ -65,7 +65,7 @@ void add_defaults(KernelSet& set) {
 void add_points(KernelSet& set, const Table& table) {
   for (const TablePoint& point : table.points)
     if (const PortfolioKernel* kernel = table.find_kernel(point.kernel))
-      set.add(Choice{kernel->config, point.split_k, point.reduction}, point.problem);
+      set.add(choice_of(point, kernel->config), point.problem);
 }
 
 void add_portfolio(KernelSet& set, const Table& table, const std::vector<int>& widths) {
@@ -92,7 +92,8 @@ bool from_string(const std::string& text, BundleKernels& which) {
 
 std::vector<KernelSpec> bundle_kernels(const Table& table, BundleKernels which) {
   KernelSet set;
-  // What products need beside their own kernel: a second launch that adds, and C = beta * C.
+  // What products need beside their own kernel: copies of operands, a second launch that adds, and C = beta * C.
+  set.add(relayout_spec());
   set.add(reduce_spec());
   set.add(scale_spec());
   set.add(reduce_indirect_spec());

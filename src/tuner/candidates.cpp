@@ -39,9 +39,11 @@ KernelConfig with_load(KernelConfig config, LoadPath load) {
 }
 
 // Kernels that the model predicts by different formulas, so that its errors differ.
-enum class Kind { copies, tensor_copies, copy_warpgroup, copy_warpgroup_k, stream, batch };
+enum class Kind { copies, tensor_copies, copy_warpgroup, copy_warpgroup_k, stream, batch, relaid };
 
-Kind kind_of(const KernelConfig& config) {
+Kind kind_of(const Choice& choice) {
+  const KernelConfig& config = choice.config;
+  if (choice.relayout != Relayout::none) return Kind::relaid;
   if (config.family == Family::stream) return Kind::stream;
   if (config.family == Family::batch) return Kind::batch;
   if (config.load == LoadPath::tma) return Kind::tensor_copies;
@@ -88,7 +90,7 @@ class CandidateRanker::Selection {
   }
   size_t count(Kind kind) const {
     return static_cast<size_t>(std::count_if(choices_.begin(), choices_.end(),
-                                             [&](const Choice& choice) { return kind_of(choice.config) == kind; }));
+                                             [&](const Choice& choice) { return kind_of(choice) == kind; }));
   }
   const std::vector<Choice>& choices() const { return choices_; }
 
@@ -120,17 +122,22 @@ std::optional<PredictedChoice> CandidateRanker::best_split(const KernelConfig& c
 
 std::vector<CandidateRanker::Ranked> CandidateRanker::ranked(const Problem& problem) const {
   std::vector<Ranked> all;
+  const auto add = [&](const Base& base, const std::optional<PredictedChoice>& best) {
+    if (best) all.push_back({&base, best->choice, best->us});
+  };
   for (const Base& base : bases_)
-    if (!base.has_twin || !runs_as_twin(base.config, problem))
-      if (const std::optional<PredictedChoice> best = best_split(base.siblings.front(), problem))
-        all.push_back({&base, best->choice, best->us});
+    if (!base.has_twin || !runs_as_twin(base.config, problem)) add(base, best_split(base.siblings.front(), problem));
+  for (const Relayout relayout : relayouts_of(problem, device_))
+    for (const Base& base : bases_)
+      if (gains_by_relayout(base.config))
+        add(base, best_on_copies(base.siblings.front(), relayout, problem, device_, kWorkspaceBytes));
   const auto faster = [](const Ranked& a, const Ranked& b) { return a.predicted_us < b.predicted_us; };
   std::stable_sort(all.begin(), all.end(), faster);
   std::vector<Ranked> list;
   std::map<Kind, size_t> per_kind;
   for (const Ranked& r : all)
-    if (list.size() < kMostRanked || per_kind[kind_of(r.choice.config)] < kLeastRanked) {
-      ++per_kind[kind_of(r.choice.config)];
+    if (list.size() < kMostRanked || per_kind[kind_of(r.choice)] < kLeastRanked) {
+      ++per_kind[kind_of(r.choice)];
       list.push_back(r);
     }
   for (Ranked& r : list)
@@ -156,7 +163,7 @@ void CandidateRanker::add_kinds(const std::vector<Ranked>& list, Selection& sele
   const size_t per_kind = std::max<size_t>(1, kPerKind * static_cast<size_t>(most_) / 64);
   std::set<std::tuple<Kind, int, int>> tiles;
   for (const Ranked& r : list) {
-    const Kind kind = kind_of(r.choice.config);
+    const Kind kind = kind_of(r.choice);
     if (r.predicted_us > kKindWithin * list.front().predicted_us || selection.full(kFirstPass)) break;
     if (selection.count(kind) < per_kind && tiles.insert({kind, r.choice.config.BM, r.choice.config.BN}).second)
       selection.add(r.choice);
@@ -167,13 +174,13 @@ void CandidateRanker::add_kinds(const std::vector<Ranked>& list, Selection& sele
 void CandidateRanker::add_tiles(const std::vector<Ranked>& list, Selection& selection) const {
   std::map<std::pair<int, int>, size_t> per_tile;
   std::map<std::tuple<int, int, Kind>, size_t> per_kind;
-  std::set<std::tuple<int, int, int, int, LoadPath>> shapes;
+  std::set<std::tuple<int, int, int, int, LoadPath, Relayout>> shapes;
   for (const Ranked& r : list) {
     const KernelConfig& c = r.choice.config;
     if (selection.full(kFirstPass)) break;
     size_t& same_tile = per_tile[{c.BM, c.BN}];
-    size_t& same_kind = per_kind[{c.BM, c.BN, kind_of(c)}];
-    const std::tuple shape{c.BM, c.BN, c.BK, c.slices, c.load};
+    size_t& same_kind = per_kind[{c.BM, c.BN, kind_of(r.choice)}];
+    const std::tuple shape{c.BM, c.BN, c.BK, c.slices, c.load, r.choice.relayout};
     if (same_tile >= kPerTile || same_kind >= kPerTileAndKind || shapes.count(shape) != 0) continue;
     if (selection.add(r.choice)) ++same_tile, ++same_kind, shapes.insert(shape);
   }
@@ -187,7 +194,7 @@ void CandidateRanker::add_siblings(const std::vector<Ranked>& list, Selection& s
     for (const Ranked& r : list)
       if (r.base->config == base_of(leader.config))
         for (const KernelConfig& sibling : r.base->siblings)
-          if (!selection.full(kSiblingPass)) selection.add({sibling, leader.split_k, leader.reduction});
+          if (!selection.full(kSiblingPass)) selection.add({sibling, leader.split_k, leader.reduction, leader.relayout});
 }
 
 std::vector<Choice> CandidateRanker::candidates(const Problem& problem) {
@@ -209,16 +216,17 @@ std::vector<Choice> CandidateRanker::candidates(const Problem& problem) {
 
 std::vector<Choice> split_neighbours(const Choice& choice, const Problem& problem, const DeviceInfo& device) {
   std::vector<Choice> neighbours;
-  const auto add = [&](const Choice& neighbour) {
+  const auto add = [&](int split, Reduction reduction) {
+    const Choice neighbour{choice.config, split, reduction, choice.relayout};
     if (neighbour == choice || !may_run(neighbour, problem, device, kWorkspaceBytes)) return;
     if (std::find(neighbours.begin(), neighbours.end(), neighbour) == neighbours.end()) neighbours.push_back(neighbour);
   };
-  if (is_specialized(choice.config.load)) add({choice.config, 1, Reduction::stream_k});
+  if (is_specialized(choice.config.load)) add(1, Reduction::stream_k);
   const int s = choice.split_k;
   for (int split : {s, s / 2, s - 1, s + 1, s * 3 / 2, s * 2})
     if (split >= 1)
       for (const Reduction reduction : reductions_of(choice.config, split))
-        if (split == s || runs_same_kernel(reduction, choice.reduction)) add({choice.config, split, reduction});
+        if (split == s || runs_same_kernel(reduction, choice.reduction)) add(split, reduction);
   return neighbours;
 }
 

@@ -13,9 +13,6 @@
 
 namespace gemm {
 
-// Workspace that dispatch has by default; no choice may need more.
-inline constexpr int64_t kWorkspaceBytes = 64 << 20;
-
 class CandidateRanker {
  public:
   // `most` candidates per problem at most; slow problems get fewer. `proven` configurations, a part of `configs`, have won

@@ -28,7 +28,7 @@ class CublasLt {
     virtual std::string name() const = 0;  // "algorithm 24 tile 20 stages 5 split_k 1"
   };
 
-  // What cublasLtMatmulAlgoGetHeuristic proposes for strict FP32 and 64 MiB of workspace, best guess first.
+  // What cublasLtMatmulAlgoGetHeuristic proposes for strict FP32 and kWorkspaceBytes of workspace, best guess first.
   std::vector<std::shared_ptr<Algorithm>> heuristics(const Problem& problem, int most);
 
   struct State;

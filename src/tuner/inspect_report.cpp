@@ -66,6 +66,7 @@ std::string point_line(const TablePoint& point) {
   text += point.use_cublas ? "cublas" : point.kernel;
   if (!point.use_cublas && point.split_k > 1)
     text += "/split " + std::to_string(point.split_k) + " " + to_string(point.reduction);
+  if (!point.use_cublas && point.relayout != Relayout::none) text += std::string("/relayout ") + to_string(point.relayout);
   if (!point.ties.empty()) text += formatted("  (%zu ties)", point.ties.size());
   return text + "\n";
 }

@@ -123,7 +123,10 @@ Problem problem_from_json(const Json& json) {
 }
 
 Json to_json(const Choice& choice) {
-  return Json{{"kernel", config_id(choice.config)}, {"split_k", choice.split_k}, {"reduction", to_string(choice.reduction)}};
+  return Json{{"kernel", config_id(choice.config)},
+              {"split_k", choice.split_k},
+              {"reduction", to_string(choice.reduction)},
+              {"relayout", to_string(choice.relayout)}};
 }
 
 Choice choice_from_json(const Json& json) {
@@ -132,6 +135,7 @@ Choice choice_from_json(const Json& json) {
   if (!config) throw Error("unknown kernel id '" + id + "'");
   Choice choice{*config, json.at("split_k").get<int>(), Reduction::ticket};
   read_enum(json.at("reduction"), "reduction", choice.reduction);
+  read_enum(json.at("relayout"), "relayout", choice.relayout);
   return choice;
 }
 

@@ -18,7 +18,7 @@ KernelConfig config_from_json(const Json& json);
 Json to_json(const Problem& problem);  // packed problems only
 Problem problem_from_json(const Json& json);
 
-// {"kernel": id, "split_k": 4, "reduction": "ticket"}
+// {"kernel": id, "split_k": 4, "reduction": "ticket", "relayout": "none"}
 Json to_json(const Choice& choice);
 Choice choice_from_json(const Json& json);
 

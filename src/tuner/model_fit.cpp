@@ -166,7 +166,8 @@ class Fit {
     };
     for (const PointOption& option : result.options) {
       const auto found = column_of_.find(config_id(option.choice.config));
-      if (found == column_of_.end()) continue;
+      // The factors are about the kernel alone.
+      if (found == column_of_.end() || option.choice.relayout != Relayout::none) continue;
       const Choice& choice = option.choice;
       add(found->second, costs_[found->second].terms(seen, choice.split_k, choice.reduction), choice.reduction,
           option.time_us.median);

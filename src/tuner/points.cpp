@@ -43,8 +43,8 @@ std::optional<double> median_of(const std::vector<double>& samples_us) {
 }  // namespace
 
 bool breaks_tie_before(const Choice& a, const Choice& b) {
-  return std::make_tuple(a.split_k, config_id(a.config), a.reduction) <
-         std::make_tuple(b.split_k, config_id(b.config), b.reduction);
+  const auto order = [](const Choice& c) { return std::make_tuple(c.split_k, config_id(c.config), c.reduction, c.relayout); };
+  return order(a) < order(b);
 }
 
 PointResult evaluate(const Evidence& evidence) {
@@ -78,7 +78,7 @@ std::optional<PointResult> from_table_point(const Table& table, const TablePoint
   if (point.kernel.empty()) return result;
   const PortfolioKernel* kernel = table.find_kernel(point.kernel);
   if (kernel == nullptr) return std::nullopt;
-  result.options.push_back({{kernel->config, point.split_k, point.reduction},
+  result.options.push_back({choice_of(point, kernel->config),
                             Stage::finals,
                             point.time_us,
                             point.max_scaled_error,

@@ -27,7 +27,7 @@ struct PointResult {
   std::optional<double> cublas_us, cublaslt_best_us;
 };
 
-// Ties are broken by fewer splits, then the smaller kernel id, then the ticket reduction.
+// Ties are broken by fewer splits, then the smaller kernel id, then the ticket reduction, then no copies of operands.
 bool breaks_tie_before(const Choice& a, const Choice& b);
 
 PointResult evaluate(const Evidence& evidence);

@@ -24,7 +24,7 @@ std::map<std::string, std::string> method_of(const DeviceInfo& device) {
       {"data", "uniform random in [-1, 1), alpha 1, beta 0"},
       {"verification", "FP64 reference on the problem and on edge shapes; |error| <= eps (4 + 2 sqrt(k)) |A||B|"},
       {"ties", "0.5 % or twice the standard error; fewer splits, then the smaller kernel id"},
-      {"cublaslt", "best of 16 heuristics, 64 MiB workspace, CUBLAS_COMPUTE_32F"}};
+      {"cublaslt", "best of 16 heuristics, 136 MiB workspace, CUBLAS_COMPUTE_32F"}};
 }
 
 TablePoint to_table_point(const PointResult& result, const PointOption* option) {
@@ -39,6 +39,7 @@ TablePoint to_table_point(const PointResult& result, const PointOption* option) 
   point.kernel = config_id(option->choice.config);
   point.split_k = option->choice.split_k;
   point.reduction = option->choice.reduction;
+  point.relayout = option->choice.relayout;
   point.time_us = option->time_us;
   point.tflops = result.problem.flops() / option->time_us.median / 1e6;
   point.max_scaled_error = option->max_scaled_error;

@@ -37,6 +37,7 @@ Json trial_json(const Trial& trial) {
   Json configuration = to_json(trial.choice.config);
   configuration["split_k"] = trial.choice.split_k;
   configuration["reduction"] = to_string(trial.choice.reduction);
+  configuration["relayout"] = to_string(trial.choice.relayout);
   Json measurements = Json::array();
   if (outcome.correct())
     measurements.push_back({{"name", "time"}, {"value", summarise(outcome.times_us).median / 1000}, {"unit", "ms"}});
@@ -63,8 +64,10 @@ Trial trial_from_json(const Json& json) {
   outcome["times_us"] = json.at("times").at("runtimes");
   for (Json& time : outcome["times_us"]) time = time.get<double>() * 1000;
   const Json& configuration = json.at("configuration");
-  const Json choice = {
-      {"kernel", json.at("kernel")}, {"split_k", configuration.at("split_k")}, {"reduction", configuration.at("reduction")}};
+  const Json choice = {{"kernel", json.at("kernel")},
+                       {"split_k", configuration.at("split_k")},
+                       {"reduction", configuration.at("reduction")},
+                       {"relayout", configuration.at("relayout")}};
   return {json.at("timestamp").get<std::string>(), problem_from_json(json.at("problem")), choice_from_json(choice),
           stage_from_string(json.at("stage").get<std::string>()), outcome_from_json(outcome)};
 }

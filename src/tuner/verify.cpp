@@ -283,7 +283,10 @@ Verdict Verifier::check_edge(const TilePlan& tile_plan, const EdgeCase& edge, co
     device_.copy_to_device(operands.c, image.data(), image.size() * 4);
   }
 
+  // The kernel by itself; its copies of operands are checked on the problem.
   TilePlan plan = tile_plan;
+  plan.relaid = nullptr;
+  plan.choice.relayout = Relayout::none;
   // Stream-k shares k by itself.
   const int split = plan.choice.reduction == Reduction::stream_k ? 1 : edge.split_k;
   plan.choice.split_k = effective_split(plan.choice.config, p, split);
