@@ -24,11 +24,15 @@
  *
  * CUDA graphs. Every product may be captured, the first of its kind too, in every capture mode; nothing is enqueued on the
  * captured stream but the product. What a captured product needs of workspace belongs to its graph until the graph, its
- * copies and its executables are destroyed, so a graph may be replayed on any stream, beside any other work. Executables of
- * the same graph share it: replay them one after the other. Destroy graphs before the context. Once living graphs hold 16
- * times the workspace size, products of further ones do without, that is, k is not split in them, which adds up in another
- * order; under GEMM_POLICY_REPRODUCIBLE those that need it are NOT_SUPPORTED instead. Compiled kernels stay loaded until the
- * context is destroyed, so graphs outlive changes of table, policy and workspace.
+ * copies and its executables are destroyed and their last replay is done, so a graph may be replayed on any stream, beside
+ * any other work. Executables of the same graph share it: replay them one after the other. Destroy graphs before the context.
+ * All graphs together have as much workspace as one stream, allocated when the first one needs some. There is more, up to 16
+ * times as much, only while more graphs hold or have been refused some than have given it back: programs that keep their
+ * graphs get it, and those that capture, replay and destroy without waiting stop growing once as many graphs have come
+ * and gone as are on their way at a time. Products of graphs for which there is none left do without, that is, k is not split
+ * in them, which adds up in another order, and cuBLAS has less; under GEMM_POLICY_REPRODUCIBLE those that need it always get
+ * more, and beyond the 16 times are NOT_SUPPORTED. Compiled kernels stay loaded until the context is destroyed, so graphs
+ * outlive changes of table, policy and workspace.
  *
  * Threads. Every function may be called from any thread at any time, also with the same context, except that a context may
  * not be destroyed while another thread uses it. Threads that share a context but no stream do not wait for each other once

@@ -11,6 +11,14 @@ namespace {
 
 bool is_cublas(const Candidate& candidate) { return candidate.use_cublas; }
 
+int64_t tickets_of(const TilePlan& plan, int sm_count) {
+  const KernelConfig& config = plan.choice.config;
+  // The tiles of the last two waves at most.
+  if (plan.choice.reduction == Reduction::stream_k) return int64_t{2} * sm_count * config.min_blocks;
+  if (plan.choice.split_k == 1 || plan.choice.reduction != Reduction::ticket) return 0;
+  return plan.matrices * plan.args.tile.tiles_m * plan.args.tile.tiles_n;
+}
+
 }  // namespace
 
 Status Context::explain(const Problem& problem, const Operands& operands, std::string& text) {
@@ -117,6 +125,7 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
   keep(plan.tile.reduce);
   if (plan.tile.relaid) keep(plan.tile.relaid->copy);
   plan.workspace_bytes = workspace_bytes(candidate.choice, key.problem, device_->info().sm_count);
+  plan.tickets = tickets_of(plan.tile, device_->info().sm_count);
   return plan;
 }
 

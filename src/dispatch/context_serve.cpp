@@ -46,6 +46,16 @@ size_t kind_of(const Plan& plan) {
   return static_cast<size_t>(plan.candidate.use_cublas ? Rule::cublas : plan.candidate.rule);
 }
 
+// In captures. Its documentation asks for 16 KiB at least.
+constexpr int64_t kLeastForCublas = int64_t{64} << 10;
+
+// cuBLAS does not say what it needs. Half of a stream's workspace is what it takes by itself on the largest GPUs.
+CaptureNeed need_of(const Plan& plan, bool indispensable) {
+  if (!plan.cublas) return {plan.workspace_bytes, plan.workspace_bytes, plan.tickets, indispensable};
+  const int64_t least = std::min(plan.workspace_bytes, kLeastForCublas);
+  return {std::max(plan.workspace_bytes / 2, least), least, 0, false};
+}
+
 Status launch_failed(const std::string& why) { return {GEMM_LAUNCH_FAILED, why}; }
 
 }  // namespace
@@ -148,8 +158,9 @@ Result<StreamSet*> Context::set_for(const Call& call, const Plan& plan, const Th
   if (call.capture != 0 && !streams_.is_callers()) {
     // Nothing is captured by preparing.
     if (call.action == Action::only_prepare) return none;
-    return captures_.get(call.stream, call.capture, plan.workspace_bytes,
-                         CaptureMemory::kMostStreams * streams_.workspace_bytes());
+    // No other kernel gives the same bits.
+    const bool indispensable = policy_ == GEMM_POLICY_REPRODUCIBLE;
+    return captures_.get(call.stream, call.capture, need_of(plan, indispensable), streams_.workspace_bytes());
   }
   const Result<StreamMemory::Answer> got = streams_.get(call.stream, &mine);
   if (!got) return Failure{got.error()};
@@ -178,7 +189,7 @@ Status Context::launch(const Plan& plan, const Problem& problem, const Operands&
   SetUse use(*device_, set, stream);
   float* const workspace = set ? set->workspace : nullptr;
   if (plan.cublas) {
-    const Cublas::Workspace given{workspace, set ? static_cast<size_t>(plan.workspace_bytes) : 0};
+    const Cublas::Workspace given{workspace, set ? static_cast<size_t>(set->workspace_bytes) : 0};
     const Result<bool> enqueued = plan.cublas->sgemm(problem, operands, stream, given);
     if (!enqueued) return launch_failed(enqueued.error());
   } else {

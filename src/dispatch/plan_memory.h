@@ -22,6 +22,7 @@ struct Plan {
   Candidate candidate;
   Cublas* cublas = nullptr;         // where candidate.use_cublas
   int64_t workspace_bytes = 0;      // for the partial tiles, 0 where k is not split; or what cuBLAS gets
+  int64_t tickets = 0;              // of tiles whose blocks take turns
   std::vector<std::string> others;  // what was passed over or would have come next, for people
 };
 
