@@ -149,11 +149,15 @@ TEST(Candidates, TensorCopiesOfUnalignedOperandsAreNotTriedBesideAsync) {
   KernelConfig tma = async;
   tma.load = LoadPath::tma;
   CandidateRanker ranker(h200(), {async, tma}, {}, 8);
-  const auto has_tma = [](const std::vector<Choice>& choices) {
-    return std::any_of(choices.begin(), choices.end(), [](const Choice& c) { return c.config.load == LoadPath::tma; });
+  const auto has_tma = [](const std::vector<Choice>& choices, Relayout relayout) {
+    return std::any_of(choices.begin(), choices.end(),
+                       [&](const Choice& c) { return c.config.load == LoadPath::tma && c.relayout == relayout; });
   };
-  EXPECT_TRUE(has_tma(ranker.candidates(packed_problem(512, 512, 512))));
-  EXPECT_FALSE(has_tma(ranker.candidates(packed_problem(513, 513, 513))));
+  EXPECT_TRUE(has_tma(ranker.candidates(packed_problem(512, 512, 512)), Relayout::none));
+  const std::vector<Choice> odd = ranker.candidates(packed_problem(513, 513, 513));
+  EXPECT_FALSE(has_tma(odd, Relayout::none));
+  EXPECT_FALSE(has_tma(odd, Relayout::a)) << "B stays as it is";
+  EXPECT_TRUE(has_tma(odd, Relayout::ab));
 }
 
 TEST(Candidates, StreamKOnlyWhereBlocksArePersistentAndWavesAreNotWhole) {

@@ -13,7 +13,7 @@ constexpr double kIdleShare = 0.25;        // of the multiprocessors: with fewer
 constexpr double kDeepStages = 16;         // more stages than that for each of them, more splits are faster
 constexpr int64_t kLongestShortSide = 16;  // of a product that the stream family is tried on: beyond it never won on an H200
 constexpr int kMostBlocksPerSlot = 6;      // splitting further only adds reduction work
-constexpr double kLeastRelaidUs = 5;       // products that could be faster than that are too short for a launch more
+constexpr double kLeastRelaidUs = 3;       // products that could be faster than that are too short for a launch more
 
 }  // namespace
 

@@ -127,10 +127,12 @@ std::vector<CandidateRanker::Ranked> CandidateRanker::ranked(const Problem& prob
   };
   for (const Base& base : bases_)
     if (!base.has_twin || !runs_as_twin(base.config, problem)) add(base, best_split(base.siblings.front(), problem));
-  for (const Relayout relayout : relayouts_of(problem, device_))
+  for (const Relayout relayout : relayouts_of(problem, device_)) {
+    const Problem relaid = relaid_problem(relayout, problem);
     for (const Base& base : bases_)
-      if (gains_by_relayout(base.config))
+      if (gains_by_relayout(base.config) && !(base.has_twin && runs_as_twin(base.config, relaid)))
         add(base, best_on_copies(base.siblings.front(), relayout, problem, device_, kWorkspaceBytes));
+  }
   const auto faster = [](const Ranked& a, const Ranked& b) { return a.predicted_us < b.predicted_us; };
   std::stable_sort(all.begin(), all.end(), faster);
   std::vector<Ranked> list;
@@ -227,6 +229,18 @@ std::vector<Choice> split_neighbours(const Choice& choice, const Problem& proble
     if (split >= 1)
       for (const Reduction reduction : reductions_of(choice.config, split))
         if (split == s || runs_same_kernel(reduction, choice.reduction)) add(split, reduction);
+  return neighbours;
+}
+
+std::vector<Choice> relayout_neighbours(const Choice& choice, const Problem& problem, const DeviceInfo& device) {
+  std::vector<Choice> neighbours;
+  if (!gains_by_relayout(choice.config)) return neighbours;
+  std::vector<Relayout> relayouts = relayouts_of(problem, device);
+  relayouts.push_back(Relayout::none);
+  for (const Relayout relayout : relayouts) {
+    const Choice neighbour{choice.config, choice.split_k, choice.reduction, relayout};
+    if (relayout != choice.relayout && may_run(neighbour, problem, device, kWorkspaceBytes)) neighbours.push_back(neighbour);
+  }
   return neighbours;
 }
 

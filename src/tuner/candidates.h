@@ -55,4 +55,7 @@ class CandidateRanker {
 // Choices with the same configuration: another reduction, or a nearby split of k for the same compiled kernel.
 std::vector<Choice> split_neighbours(const Choice& choice, const Problem& problem, const DeviceInfo& device);
 
+// The same kernel with other copies of the operands, or none: the model compares these worst.
+std::vector<Choice> relayout_neighbours(const Choice& choice, const Problem& problem, const DeviceInfo& device);
+
 }  // namespace gemm

@@ -75,8 +75,10 @@ bool PointTuner::tune(const Problem& problem, const std::vector<Choice>& candida
   std::vector<Choice> screened = candidates;
   StageEnd end = run_stage(problem, screened, Stage::screen);
   if (!end.complete()) return give_up(problem, end);
-  for (const Choice& parent : best_of(problem, Stage::screen, candidates, kSplitParents))
+  for (const Choice& parent : best_of(problem, Stage::screen, candidates, kSplitParents)) {
     add_new(screened, split_neighbours(parent, problem, device_), kNeighboursPerParent);
+    add_new(screened, relayout_neighbours(parent, problem, device_), kNeighboursPerParent);
+  }
   end = run_stage(problem, screened, Stage::screen);
   if (!end.complete()) return give_up(problem, end);
 
