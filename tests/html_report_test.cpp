@@ -128,8 +128,8 @@ TEST_F(HtmlReport, KeepsToTheNumbersOfTheShippedTable) {
   int classes = 0;
   for (std::string line, name, shapes, best, cublas, floor; std::getline(summary, line);)
     if (std::istringstream(line) >> name >> shapes >> best >> cublas >> floor && std::isdigit(shapes[0]) != 0) {
-      expect_parts(page, {"<td>" + name + "</td><td class=\"n\">" + shapes + "</td><td class=\"n\">" + best +
-                          "</td><td class=\"n\">" + cublas + "</td><td class=\"n\">" + floor + "</td>"});
+      const auto number = [](const std::string& text) { return "<td class=\"n\">" + text + "</td>"; };
+      expect_parts(page, {"<td>" + name + "</td>" + number(shapes) + number(best) + number(cublas) + number(floor)});
       ++classes;
     }
   EXPECT_GT(classes, 5);
@@ -223,6 +223,7 @@ TEST(ReportRows, RoofsAreThoseThatTheFloorsWereMadeOf) {
   const Problem deep = packed_problem(4096, 4096, 4096), flat = packed_problem(8192, 1, 8192);
   const auto roofs = [](const std::vector<Problem>& problems) {
     std::vector<BenchRow> rows;
+    rows.reserve(problems.size());
     for (const Problem& p : problems) rows.push_back(bench_row("a", p, 1, 1));
     return roofs_of(report_rows(rows));
   };

@@ -39,7 +39,7 @@ void write_html(const ReportInput& input, const std::string& path) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Shows what a tuning table holds, or explains one shape.", "gemm-inspect");
+  CLI::App app("Shows what a tuning table holds, as text or as a page with plots, or explains one shape.", "gemm-inspect");
   app.set_version_flag("--version", gemm_version());
   std::string path, shape, html_path, bench_path;
   app.add_option("table", path, "table to read, for example configs/nvidia-h200.json")->required();

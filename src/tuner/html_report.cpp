@@ -122,7 +122,8 @@ std::string roofline_section(const Table& table, const std::vector<ReportRow>& r
   if (svg.empty()) return section("roofline", "Roofline", missing("No point has a time, so there is nothing to draw."));
   const std::string ceilings =
       roofs.gflops || roofs.gbytes_per_s
-          ? "Ceilings are those of the benchmark's floor_us. Below the ridge, dots above the sloped one have operands in L2."
+          ? "Ceilings are those of the benchmark's floor_us. A dot may lie above the sloped one: the copy that measured it "
+            "reads as much as it writes, and operands may be in the L2 cache."
           : "The table holds no measured ceilings; <code>--bench</code> with the CSV of gemm-bench adds them.";
   return section("roofline", "Roofline", figure(svg, server_legend(), "Each dot is the winner of one point. " + ceilings));
 }

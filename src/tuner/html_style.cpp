@@ -28,12 +28,14 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margi
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; min-width: 0; }
 figure { margin: 10px 0; max-width: 1180px; } .tiles { max-width: 1180px; } figcaption { font-size: 13px; max-width: 100ch; }
 svg { display: block; width: 100%; height: auto; background: var(--panel); border-radius: 8px; margin: 6px 0; }
-svg text { font-size: 12px; fill: var(--soft); } svg .strong { fill: var(--ink); font-weight: 600; }
+svg text { font-size: 12px; fill: var(--soft); } svg .strong { fill: var(--ink); font-weight: 600;
+  paint-order: stroke; stroke: var(--panel); stroke-width: 3px; }
 svg .mark { fill: var(--alarm); font-weight: 700; }
 svg .grid { stroke: var(--line); } svg .parity { stroke: var(--ink); } svg .mean { stroke: var(--ink); stroke-width: 2; }
 svg .roof { stroke: var(--ink); stroke-width: 1.6; } svg .nominal { stroke-dasharray: 6 4; }
 svg .curve { fill: none; stroke: var(--tile); stroke-width: 1.6; }
-.dot { stroke: var(--panel); stroke-width: 0.6; } .dot:hover { stroke: var(--ink); stroke-width: 2; }
+.dot { stroke: var(--panel); stroke-width: 0.6; } .dense { stroke: none; }
+.dot:hover { stroke: var(--ink); stroke-width: 2; }
 svg .cublas, svg .unknown { fill: var(--panel); stroke: var(--cublas); stroke-width: 1.6; }
 .tile { fill: var(--tile); background: var(--tile); } .stream { fill: var(--stream); background: var(--stream); }
 .batch { fill: var(--batch); background: var(--batch); }
@@ -68,7 +70,7 @@ code { font: 12px/1.4 ui-monospace, "DejaVu Sans Mono", monospace; }
   td code { display: inline-block; min-width: 40ch; font-size: 6pt; white-space: normal; overflow-wrap: anywhere; }
   /* A kernel's id says the rest of its parameters, for which paper has no room. */
   #portfolio-table tr > :nth-child(n+10) { display: none; }
-  figure, .tiles, tr { break-inside: avoid; } h2 { break-after: avoid; } .alarm { position: static; }
+  figure, .tiles, tr, thead { break-inside: avoid; } h2 { break-after: avoid; } .alarm { position: static; }
   thead th { position: static; } }
 )";
 

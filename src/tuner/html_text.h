@@ -21,7 +21,7 @@ class HtmlTable {
   struct Column {
     std::string name;
     bool numeric = false;
-    std::string title = "";
+    std::string title{};
   };
 
   // `id` is an XML name.

@@ -8,6 +8,7 @@ namespace {
 constexpr double kBelow = 16, kBeside = 7;  // from an axis to its numbers
 constexpr double kHalfDigit = 4;            // centres a number on its line
 constexpr double kKi = 1024;
+constexpr size_t kMany = 1000;  // more dots than that touch each other in a plot of about as many pixels
 
 }  // namespace
 
@@ -24,6 +25,8 @@ void draw_y_axis(SvgPlot& svg, const LogAxis& x, const LogAxis& y, int most_tick
     svg.text(x.from_px() - kBeside, y.at(tick) + kHalfDigit, Anchor::end, text(tick));
   }
 }
+
+DotLook dot_look(size_t count) { return count > kMany ? DotLook{2, "dot dense "} : DotLook{3.4, "dot "}; }
 
 std::string decimal_tick(double value) {
   if (value < 1 || value > 1e6) return formatted("%.3g", value);

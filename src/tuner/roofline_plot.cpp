@@ -9,7 +9,6 @@ namespace gemm {
 namespace {
 
 constexpr double kWidth = 980, kHeight = 470, kLeft = 74, kRight = 960, kTop = 26, kBottom = 420;
-constexpr double kRadius = 3.4;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = 0;
@@ -62,8 +61,10 @@ std::string roofline_plot(const std::vector<ReportRow>& rows, const Roofs& roofs
   draw_y_axis(svg, x, y, 8, decimal_tick);
   svg.text((kLeft + kRight) / 2, kHeight - 12, Anchor::middle, "arithmetic intensity, FLOP per byte of A, B and C");
   svg.vertical_text(16, (kTop + kBottom) / 2, "GFLOP/s");
+  const DotLook look = dot_look(rows.size());
   for (const ReportRow& row : rows)
-    if (row.gflops()) svg.dot(x.at(row.intensity()), y.at(*row.gflops()), kRadius, "dot " + row.server, row.described());
+    if (row.gflops())
+      svg.dot(x.at(row.intensity()), y.at(*row.gflops()), look.radius, look.style + row.server, row.described());
   draw_roofs(svg, x, y, roofs, nominal_gflops);
   svg.text(kRight, 16, Anchor::end, mark, "mark");
   return svg.finished();

@@ -11,7 +11,6 @@ namespace gemm {
 namespace {
 
 constexpr double kWidth = 980, kHeight = 420, kLeft = 60, kRight = 970, kTop = 26, kBottom = 350;
-constexpr double kRadius = 3.4;
 constexpr double kGroupWidth = 68;   // room for a group's name and mean
 constexpr size_t kMostGroups = 12;   // that fit beside each other with that room
 constexpr size_t kLongestName = 12;  // characters, in that room
@@ -61,11 +60,12 @@ std::string shortened(const std::string& name) {
   return name.substr(0, end) + "…";
 }
 
-void draw_group(SvgPlot& svg, const LogAxis& y, const Group& group, double from, double to) {
+void draw_group(SvgPlot& svg, const LogAxis& y, const Group& group, double from, double to, const DotLook& look) {
   const double step = (to - from) / static_cast<double>(group.rows.size() + 1);
   for (size_t i = 0; i < group.rows.size(); ++i) {
     const ReportRow& row = *group.rows[i];
-    svg.dot(from + step * static_cast<double>(i + 1), y.at(*row.over_best()), kRadius, "dot " + row.server, row.described());
+    svg.dot(from + step * static_cast<double>(i + 1), y.at(*row.over_best()), look.radius, look.style + row.server,
+            row.described());
   }
   const double mean = group.mean().value_or(1);
   svg.line(from + 4, y.at(mean), to - 4, y.at(mean), "mean");
@@ -98,7 +98,7 @@ std::string speedup_plot(const std::vector<ReportRow>& rows, const std::string& 
   double from = kLeft;
   for (const Group& group : groups) {
     const double to = from + kGroupWidth + shared * static_cast<double>(group.rows.size()) / static_cast<double>(dots);
-    draw_group(svg, y, group, from, to);
+    draw_group(svg, y, group, from, to, dot_look(dots));
     if (to < kRight - 1) svg.line(to, kTop, to, kBottom + 54, "grid");
     from = to;
   }
