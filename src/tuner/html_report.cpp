@@ -138,7 +138,8 @@ std::string speedup_figure(const std::vector<ReportRow>& rows, const std::string
   return figure(
       svg, server_legend(),
       "Each dot is one problem, sorted within its group; the line across a group is its geometric mean. The better "
-      "baseline is the faster of cublasSgemm and the best of cuBLASLt's heuristics.");
+      "baseline is the faster of cublasSgemm and the best of cuBLASLt's heuristics. Dots below 0.25× and above 16× lie "
+      "at the edge.");
 }
 
 std::string map_section(const Table& table, const std::vector<ReportRow>& rows) {
