@@ -219,6 +219,17 @@ TEST_F(HtmlReport, TenThousandPointsAndAThousandClasses) {
   expect_valid(page);
 }
 
+TEST(ReportRows, SayHowTheWinnerIsLaunched) {
+  Table table = sample_table();
+  table.points[0].relayout = Relayout::ab;
+  table.points[1].split_k = 1, table.points[1].reduction = Reduction::stream_k;
+  table.points.push_back(table.points[1]);
+  table.points.back().reduction = Reduction::ticket;
+  const char* expected[] = {"split 4 kernel/relayout ab", "stream_k", "", ""};  // the third is cuBLAS's
+  const std::vector<ReportRow> rows = report_rows(table);
+  for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].launch, expected[i]) << i;
+}
+
 TEST(ReportRows, RoofsAreThoseThatTheFloorsWereMadeOf) {
   const Problem deep = packed_problem(4096, 4096, 4096), flat = packed_problem(8192, 1, 8192);
   const auto roofs = [](const std::vector<Problem>& problems) {

@@ -19,10 +19,12 @@ std::optional<double> ratio(const std::optional<double>& numerator, const std::o
   return usable(*numerator / *denominator);
 }
 
+// What to_string adds to a kernel's id.
 std::string launch_text(const TablePoint& point) {
   if (point.use_cublas) return {};
-  if (point.split_k > 1) return "split " + std::to_string(point.split_k) + " " + to_string(point.reduction);
-  return point.reduction == Reduction::stream_k ? "stream_k" : "";
+  const Choice choice = choice_of(point, KernelConfig{});
+  const std::string text = to_string(choice), id = config_id(choice.config);
+  return text == id ? "" : text.substr(id.size() + 1);
 }
 
 ReportRow row_of(const TablePoint& point) {

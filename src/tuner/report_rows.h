@@ -15,7 +15,7 @@ struct ReportRow {
   Problem problem;
   std::string winner;        // the kernel that serves it, or "cublas"
   std::string server;        // "tile", "stream", "batch", "cublas", or "unknown": names that style sheets may use
-  std::string launch;        // "split 4 ticket", "stream_k", "rule exact"; may be empty
+  std::string launch;        // "split 4 ticket/relayout ab", "stream_k", "rule exact"; may be empty
   std::optional<double> us;  // of the winner
   std::optional<double> cublas_us, cublaslt_us, floor_us;
   std::optional<double> error;   // of an own kernel, as a share of its bound
