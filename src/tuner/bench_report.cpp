@@ -1,9 +1,9 @@
 #include "tuner/bench_report.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "tuner/formatted.h"
+#include "tuner/statistics.h"
 
 namespace gemm {
 namespace {
@@ -20,20 +20,6 @@ std::string ld_mark(const Problem& p) {
   return "  ld " + std::to_string(p.lda) + "," + std::to_string(p.ldb) + "," + std::to_string(p.ldc);
 }
 
-class GeometricMean {
- public:
-  void add(const std::optional<double>& value) {
-    if (!value || *value <= 0) return;
-    sum_ += std::log(*value);
-    ++count_;
-  }
-  std::string text() const { return count_ == 0 ? "-" : formatted("%.3f", std::exp(sum_ / count_)); }
-
- private:
-  double sum_ = 0;
-  int count_ = 0;
-};
-
 // The three means over the rows of a class, or over all rows where `shape_class` is null.
 std::string mean_line(const std::vector<BenchRow>& rows, const std::string* shape_class) {
   GeometricMean best, cublas, floor;
@@ -45,8 +31,9 @@ std::string mean_line(const std::vector<BenchRow>& rows, const std::string* shap
     if (row.cublas_us) cublas.add(*row.cublas_us / row.ours_us);
     floor.add(row.ours_us / row.floor_us);
   }
-  return formatted("%-12s %6d %10s %12s %12s\n", shape_class ? shape_class->c_str() : "all", shapes, best.text().c_str(),
-                   cublas.text().c_str(), floor.text().c_str());
+  return formatted("%-12s %6d %10s %12s %12s\n", shape_class ? shape_class->c_str() : "all", shapes,
+                   text_of(best.value(), 3, "-").c_str(), text_of(cublas.value(), 3, "-").c_str(),
+                   text_of(floor.value(), 3, "-").c_str());
 }
 
 std::vector<std::string> classes_of(const std::vector<BenchRow>& rows) {

@@ -1,11 +1,6 @@
 #include "tuner/shapes.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <fstream>
-#include <map>
 #include <set>
 #include <tuple>
 
@@ -14,119 +9,40 @@ namespace {
 
 constexpr int64_t kLargestLength = 2147483647;  // what cublasSgemm takes
 
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+int64_t length(const CsvReader& csv, const char* column) { return csv.whole(column, 1, kLargestLength); }
+
+Op read_op(const CsvReader& csv, const char* column) {
+  const std::string& text = csv.text(column);
+  Op value = Op::N;
+  if (text.size() != 1 || !op_from_char(text[0], value))
+    csv.fail(std::string("column '") + column + "' is '" + text + "', but must be N or T");
+  return value;
 }
 
-std::vector<std::string> split_fields(const std::string& line) {
-  std::vector<std::string> fields(1);
-  for (char c : line) {
-    if (c == ',')
-      fields.emplace_back();
-    else
-      fields.back() += c;
-  }
-  for (std::string& field : fields) field = trimmed(field);
-  return fields;
+// A missing column, an empty field or 0 stands for the packed one.
+void read_leading_dimensions(const CsvReader& csv, Problem& p) {
+  const auto read = [&](const char* column, int64_t& ld, int64_t columns, int64_t& stride) {
+    if (!csv.has(column) || csv.text(column).empty() || csv.text(column) == "0") return;
+    const int64_t least = ld;
+    ld = length(csv, column);
+    if (ld < least)
+      csv.fail(std::string("column '") + column + "' is " + std::to_string(ld) + ", but must be at least " +
+               std::to_string(least) + ", the rows of the matrix as stored (or 0 for exactly that)");
+    stride = ld * columns;
+  };
+  read("lda", p.lda, p.columns_a(), p.stride_a);
+  read("ldb", p.ldb, p.columns_b(), p.stride_b);
+  read("ldc", p.ldc, p.n, p.stride_c);
 }
 
-// One file that is being read: knows where it is, so that every message says so.
-class ShapeReader {
- public:
-  explicit ShapeReader(std::string path) : path_(std::move(path)) {}
-
-  Result<std::vector<Shape>> read() {
-    std::ifstream file(path_);
-    if (!file) return Failure{"cannot read the shapes file '" + path_ + "': " + std::strerror(errno)};
-    std::vector<Shape> shapes;
-    for (std::string line; std::getline(file, line);) {
-      ++line_number_;
-      if (line_number_ == 1 && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
-      if (trimmed(line).empty() || trimmed(line)[0] == '#') continue;
-      try {
-        if (columns_.empty())
-          read_header(split_fields(line));
-        else
-          shapes.push_back(read_shape(split_fields(line)));
-      } catch (const Error& error) {
-        return Failure{error.what()};
-      }
-    }
-    if (file.bad()) return Failure{"cannot read the shapes file '" + path_ + "': " + std::strerror(errno)};
-    if (columns_.empty()) return Failure{path_ + ": empty; the first line must name the columns, e.g. m,n,k,transa,transb"};
-    if (shapes.empty()) return Failure{path_ + ": no shapes after the header line"};
-    return shapes;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(path_ + ", line " + std::to_string(line_number_) + ": " + what);
-  }
-
-  void read_header(const std::vector<std::string>& fields) {
-    static const std::vector<std::string> known = {"class", "m",   "n",   "k",   "transa", "transb",
-                                                   "batch", "lda", "ldb", "ldc", "source"};
-    for (size_t i = 0; i < fields.size(); ++i) {
-      if (std::find(known.begin(), known.end(), fields[i]) == known.end())
-        fail("unknown column '" + fields[i] + "'; the columns are class,m,n,k,transa,transb,batch,lda,ldb,ldc,source");
-      if (!columns_.emplace(fields[i], i).second) fail("column '" + fields[i] + "' appears twice");
-    }
-    for (const char* required : {"m", "n", "k", "transa", "transb"})
-      if (columns_.count(required) == 0) fail(std::string("the header has no column '") + required + "'");
-  }
-
-  Shape read_shape(const std::vector<std::string>& fields) const {
-    if (fields.size() != columns_.size())
-      fail(std::to_string(fields.size()) + " fields, but the header names " + std::to_string(columns_.size()) + " columns");
-    Shape shape;
-    if (const auto column = columns_.find("class"); column != columns_.end()) shape.shape_class = fields[column->second];
-    shape.problem = packed_problem(number(fields, "m"), number(fields, "n"), number(fields, "k"), op(fields, "transa"),
-                                   op(fields, "transb"), columns_.count("batch") != 0 ? number(fields, "batch") : 1);
-    read_leading_dimensions(fields, shape.problem);
-    return shape;
-  }
-
-  // A missing column, an empty field or 0 stands for the packed one.
-  void read_leading_dimensions(const std::vector<std::string>& fields, Problem& p) const {
-    const auto read = [&](const char* column, int64_t& ld, int64_t columns, int64_t& stride) {
-      const auto found = columns_.find(column);
-      if (found == columns_.end() || fields[found->second].empty() || fields[found->second] == "0") return;
-      const int64_t least = ld;
-      ld = number(fields, column);
-      if (ld < least)
-        fail("column '" + found->first + "' is " + std::to_string(ld) + ", but must be at least " + std::to_string(least) +
-             ", the rows of the matrix as stored (or 0 for exactly that)");
-      stride = ld * columns;
-    };
-    read("lda", p.lda, p.columns_a(), p.stride_a);
-    read("ldb", p.ldb, p.columns_b(), p.stride_b);
-    read("ldc", p.ldc, p.n, p.stride_c);
-  }
-
-  int64_t number(const std::vector<std::string>& fields, const std::string& column) const {
-    const std::string& text = fields[columns_.at(column)];
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > kLargestLength)
-      fail("column '" + column + "' is '" + text + "', but must be a whole number from 1 to " +
-           std::to_string(kLargestLength));
-    return value;
-  }
-
-  Op op(const std::vector<std::string>& fields, const std::string& column) const {
-    const std::string& text = fields[columns_.at(column)];
-    Op value = Op::N;
-    if (text.size() != 1 || !op_from_char(text[0], value))
-      fail("column '" + column + "' is '" + text + "', but must be N or T");
-    return value;
-  }
-
-  std::string path_;
-  int line_number_ = 0;
-  std::map<std::string, size_t> columns_;  // name -> place
-};
+void check_header(const CsvReader& csv) {
+  static const std::vector<std::string> known = {"class", "m",   "n",   "k",   "transa", "transb",
+                                                 "batch", "lda", "ldb", "ldc", "source"};
+  for (const std::string& column : csv.header())
+    if (std::find(known.begin(), known.end(), column) == known.end())
+      csv.fail("unknown column '" + column + "'; the columns are class,m,n,k,transa,transb,batch,lda,ldb,ldc,source");
+  csv.require({"m", "n", "k", "transa", "transb"});
+}
 
 // Every field, to order problems by.
 auto all_of(const Problem& p) {
@@ -194,7 +110,27 @@ void add_tall_rectangular_batched(ShapeList& list) {
 
 }  // namespace
 
-Result<std::vector<Shape>> read_shapes(const std::string& path) { return ShapeReader(path).read(); }
+Shape read_shape(const CsvReader& csv) {
+  Shape shape;
+  if (csv.has("class")) shape.shape_class = csv.text("class");
+  shape.problem = packed_problem(length(csv, "m"), length(csv, "n"), length(csv, "k"), read_op(csv, "transa"),
+                                 read_op(csv, "transb"), csv.has("batch") ? length(csv, "batch") : 1);
+  read_leading_dimensions(csv, shape.problem);
+  return shape;
+}
+
+Result<std::vector<Shape>> read_shapes(const std::string& path) {
+  try {
+    CsvReader csv(path, "shapes file", "m,n,k,transa,transb");
+    check_header(csv);
+    std::vector<Shape> shapes;
+    while (csv.next()) shapes.push_back(read_shape(csv));
+    if (shapes.empty()) return Failure{path + ": no shapes after the header line"};
+    return shapes;
+  } catch (const Error& error) {
+    return Failure{error.what()};
+  }
+}
 
 std::vector<Shape> default_shapes() {
   ShapeList list;

@@ -6,6 +6,7 @@
 
 #include "kernels/problem.h"
 #include "kernels/result.h"
+#include "tuner/csv_reader.h"
 
 namespace gemm {
 
@@ -18,6 +19,10 @@ struct Shape {
 // and source, in any order. An ld that is 0 or empty is the smallest one; the matrices of a batch follow each other, ld
 // times columns apart. Failure: the reason with file, line and column.
 Result<std::vector<Shape>> read_shapes(const std::string& path);
+
+// The shape of the current line; an Error with file, line and column where it is none. The columns m,n,k,transa,transb are
+// there.
+Shape read_shape(const CsvReader& csv);
 
 // The default grid for a GPU; docs/tuning.md describes it.
 std::vector<Shape> default_shapes();

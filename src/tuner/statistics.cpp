@@ -34,4 +34,15 @@ double tie_margin(const TimeStats& best) {
   return std::clamp(2 * standard_error / best.median, kTieMargin, 0.05);
 }
 
+void GeometricMean::add(const std::optional<double>& value) {
+  if (!value || !std::isfinite(*value) || *value <= 0) return;
+  sum_of_logs_ += std::log(*value);
+  ++count_;
+}
+
+std::optional<double> GeometricMean::value() const {
+  if (count_ == 0) return std::nullopt;
+  return std::exp(sum_of_logs_ / count_);
+}
+
 }  // namespace gemm

@@ -1,6 +1,7 @@
 // Statistics of time samples, and when two of them count as equal.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "dispatch/table.h"
@@ -19,5 +20,17 @@ bool plausible(const std::vector<double>& samples_us);
 // Largest relative difference to `best` that is still a tie: 0.5 %, or twice the standard error of the median where that is
 // more (but never more than 5 %, so that a disturbed measurement does not make everything equal).
 double tie_margin(const TimeStats& best);
+
+// Of what is added; values that are missing or not above zero do not count.
+class GeometricMean {
+ public:
+  void add(const std::optional<double>& value);
+  std::optional<double> value() const;  // nothing where nothing counted
+  int count() const { return count_; }
+
+ private:
+  double sum_of_logs_ = 0;
+  int count_ = 0;
+};
 
 }  // namespace gemm
