@@ -212,9 +212,10 @@ GEMM_API gemm_status_t gemm_sgemm_batched_ex(gemm_context_t* context, gemm_strea
                                              const float* const* b, const float* beta, float* const* c);
 
 /*
- * Workspace on the GPU for products that split k or are served by cuBLAS. By default each stream that needs it gets 64 MiB
- * of its own on first need. With `workspace` NULL, `bytes` replaces that size; 0 means that k is never split, and that
- * cuBLAS takes its own. Otherwise `workspace` is the caller's device memory of `bytes` bytes, a multiple of 16 as an
+ * Workspace on the GPU for products that split k, that copy operands which their kernel would read slowly (at most 96 MiB of
+ * copies), or that are served by cuBLAS. By default each stream that needs it gets 136 MiB of its own on first need. With
+ * `workspace` NULL, `bytes` replaces that size; 0 means that neither is done, and that cuBLAS takes its own. With less than a
+ * product's kernel needs the next best one serves it. Otherwise `workspace` is the caller's device memory of `bytes` bytes, a multiple of 16 as an
  * address; it serves all streams and graphs, so only one stream at a time may run products of the context, replays of
  * graphs included, and the caller must keep the memory until the context is destroyed or gets another workspace. Waits for
  * the GPU, so not while a stream is being captured. INVALID_ARGUMENT.
