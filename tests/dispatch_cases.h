@@ -350,6 +350,7 @@ inline Table table_of(const DeviceInfo& device, const Choice& choice, const std:
     point.kernel = config_id(choice.config);
     point.split_k = choice.split_k;
     point.reduction = choice.reduction;
+    point.relayout = choice.relayout;
     point.time_us = {10, 9, 11, 20};
     point.tflops = p.flops() / 10e6;
     table.points.push_back(point);

@@ -96,6 +96,29 @@ TEST_F(DispatchSuite, BetaZeroNeverReadsCWhereKIsSplit) {
   }
 }
 
+// The products of a table's point with relayout: padded and misaligned operands, batches that share a matrix, scalars.
+TEST_F(DispatchSuite, OperandsAreCopiedWhereTheTableSaysSo) {
+  const KernelConfig config = emulated_configs()[8];
+  for (const Relayout relayout : {Relayout::a, Relayout::b, Relayout::ab})
+    for (const Reduction reduction : {Reduction::ticket, Reduction::kernel}) {
+      const Problem p = packed_problem(65, 61, 203, Op::T, Op::N), batched = packed_problem(65, 61, 203, Op::T, Op::N, 3);
+      force(context_, {config, 2, reduction, relayout}, {p, batched});
+      EXPECT_NE(explanation(context_, p).find(std::string("relayout   ") + to_string(relayout)), std::string::npos)
+          << explanation(context_, p);
+      Problem padded = p, shared = batched;
+      padded.lda += 5, padded.ldb += 1, padded.ldc += 2;
+      shared.stride_b = 0;
+      check_all({{p, 1, 0},
+                 {p, -0.5f, 2},
+                 {p, 0, 2, Inputs::nan},
+                 {padded, 1, 1},
+                 {padded, 0.5f, 1, Inputs::random, kNan, 1, 2, 3},
+                 {batched, 1, 0.5f},
+                 {shared, 1, 0}});
+      check_all(found_on_the_device({{p, 0.5f, 2}, {batched, 1, 0}}));
+    }
+}
+
 // All ones: C equals k exactly, for every depth of the ring and every split.
 TEST_F(DispatchSuite, NoKTailIsDropped) {
   std::vector<Problem> problems;

@@ -351,7 +351,8 @@ TEST(HotPath, AKnownShapeAllocatesNothing) {
   const KernelConfig tma = emulated_configs()[8], specialized = emulated_configs()[10];
   for (const Choice& choice :
        {Choice{emulated_configs().front(), 4, Reduction::ticket}, Choice{emulated_configs().front(), 4, Reduction::kernel},
-        Choice{tma, 1, Reduction::ticket}, Choice{specialized, 1, Reduction::ticket}}) {
+        Choice{tma, 1, Reduction::ticket}, Choice{specialized, 1, Reduction::ticket},
+        Choice{specialized, 4, Reduction::kernel, Relayout::ab}}) {
     force(scripted.get(), choice, {kSplit});
     EXPECT_NE(explanation(scripted.get(), kSplit).find("rule       exact"), std::string::npos)
         << explanation(scripted.get(), kSplit);
@@ -360,7 +361,7 @@ TEST(HotPath, AKnownShapeAllocatesNothing) {
     for (int i = 0; i < 10; ++i) scripted.multiply(kSplit);
     EXPECT_EQ(allocations, before) << to_string(choice);
   }
-  EXPECT_EQ(scripted.statistics().exact, 44u);
+  EXPECT_EQ(scripted.statistics().exact, 55u);
 }
 
 TEST(HotPath, PlansThatAreDroppedAreMadeAgain) {

@@ -153,6 +153,11 @@ std::vector<Kind> kinds() {
           {"cluster", {p}, Choice{async, 4, Reduction::cluster}},
           {"tma", {p}, Choice{tma, 2, Reduction::ticket}},
           {"stream_k", {packed_problem(900, 1100, 300)}, Choice{specialized, 1, Reduction::stream_k}},
+          {"relayout",
+           {packed_problem(301, 203, 170, Op::T, Op::N)},
+           Choice{specialized, 1, Reduction::ticket, Relayout::ab},
+           false,
+           2},
           {"pointers", {found}, {}},
           {"scale", {packed_problem(68, 72, 0)}, {}},
           {"cublas", {p}, Choice{emulated_configs().front(), 1, Reduction::ticket}, true, 0}};
