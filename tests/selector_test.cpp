@@ -118,6 +118,23 @@ TEST(Selector, MeasuredNeighboursCorrectThePrediction) {
   EXPECT_DOUBLE_EQ(first(table, far).predicted_us, far_before.predicted_us);
 }
 
+// A point is packed. Where leading dimensions align the operands in another way, the model chooses, and the point comes after.
+TEST(Selector, ATunedProblemThatIsAlignedOtherwiseIsPredicted) {
+  Table table = three_points();
+  for (PortfolioKernel& kernel : table.portfolio) kernel.factors = slower(1);
+  const Problem tuned = table.points.front().problem;
+  const auto rule_of = [&](int64_t pad) {
+    Problem p = tuned;
+    p.lda += pad;
+    return choose(&table, p, h200(), kWorkspace).candidates.front().rule;
+  };
+  EXPECT_EQ(rule_of(0), Rule::exact);
+  EXPECT_EQ(rule_of(4), Rule::exact);
+  EXPECT_EQ(rule_of(1), Rule::predicted);
+  for (PortfolioKernel& kernel : table.portfolio) kernel.factors.reset(), kernel.model_factor.reset();
+  EXPECT_EQ(rule_of(1), Rule::exact) << "nothing can be predicted";
+}
+
 TEST(Selector, DistanceIsInOctaves) {
   EXPECT_DOUBLE_EQ(distance(packed_problem(64, 64, 64), packed_problem(128, 64, 64)), 1);
   EXPECT_DOUBLE_EQ(distance(packed_problem(64, 64, 64), packed_problem(512, 1024, 64)), 5);

@@ -38,15 +38,27 @@ bool is_same(const Problem& a, const Problem& b) {
   return a.m == b.m && a.n == b.n && a.k == b.k && a.op_a == b.op_a && a.op_b == b.op_b && a.batch == b.batch;
 }
 
+// Whether loads of A and B can be as wide; pointers are taken as aligned.
+bool is_aligned_alike(const Problem& a, const Problem& b) {
+  const auto widths = [](const Problem& p) {
+    return std::pair{widest_vector(nullptr, p.lda, p.columns_a(), p.stride_a, p.batch),
+                     widest_vector(nullptr, p.ldb, p.columns_b(), p.stride_b, p.batch)};
+  };
+  return widths(a) == widths(b);
+}
+
 class Chooser {
  public:
   Chooser(const Table* table, const Predictor* predictor, const TablePoint* exact, const Problem& problem,
           const DeviceInfo& device, int64_t workspace)
       : table_(table), problem_(problem), device_(device), workspace_(workspace) {
     decision_.candidates.reserve(kMostCandidates);
-    // A tuned problem needs no prediction, a predicted one no neighbour.
-    if (exact != nullptr && offer_point(*exact, Rule::exact, 0)) predictor = nullptr;
+    // A tuned problem needs no prediction, a predicted one no neighbour. Points are packed: where operands are aligned in
+    // another way, the kernel of one may be slow.
+    const bool is_tuned = exact != nullptr && (predictor == nullptr || is_aligned_alike(problem, exact->problem));
+    if (is_tuned && offer_point(*exact, Rule::exact, 0)) predictor = nullptr;
     const bool predicted = predictor != nullptr && offer_predicted(*predictor);
+    if (exact != nullptr && !is_tuned) offer_point(*exact, Rule::exact, 0);
     if (table_ != nullptr && !predicted) offer_nearest(exact);
     offer_defaults();
     decision_.candidates.push_back({.rule = Rule::cublas, .use_cublas = true});

@@ -49,12 +49,18 @@ std::vector<PredictedChoice> choices_for(const Problem& problem, const std::vect
       predicted.push_back(*best);
       fastest_us = std::min(fastest_us, best->us);
     }
+  for (const Relayout relayout : relayouts_of(problem, device))
+    for (const KernelConfig& config : portfolio)
+      if (gains_by_relayout(config))
+        if (const auto best = best_on_copies(config, relayout, problem, device, kWorkspaceBytes);
+            best && best->us < kSecondSplitWithin * fastest_us)
+          predicted.push_back(*best);
   const double hopeless_us = fastest_us * kHopeless;
   std::vector<PredictedChoice> choices;
   for (const PredictedChoice& best : predicted) {
     if (best.us > hopeless_us) continue;
     choices.push_back(best);
-    if (best.us > kSecondSplitWithin * fastest_us) continue;
+    if (best.us > kSecondSplitWithin * fastest_us || best.choice.relayout != Relayout::none) continue;
     if (const auto other = other_split(best, problem, device, number)) choices.push_back(*other);
   }
   return choices;

@@ -91,6 +91,7 @@ void add_deep_and_shallow(ShapeList& list) {
   list.add("deepk", 1024, 16, 131072, "NN");
   for (int64_t depth : {8, 16, 32, 64, 128, 256})
     for (int64_t length : {1024, 4096}) list.add("shallowk", length, length, depth, depth % 3 == 2 ? "NN" : "NT");
+  for (int64_t depth : {24, 96, 192}) list.add("shallowk", 2048, 2048, depth, "TN");
 }
 
 void add_tall_rectangular_batched(ShapeList& list) {
@@ -102,6 +103,8 @@ void add_tall_rectangular_batched(ShapeList& list) {
   for (int64_t tokens : {256, 1024}) list.add("rect", 3072, tokens, 768, "NN");
   for (int64_t tokens : {256, 1024}) list.add("rect", 1536, tokens, 3000, "NT");
   for (int64_t length : {16, 32, 64, 128, 256}) list.add("batched", length, length, length, "NN", length <= 32 ? 2048 : 64);
+  for (int64_t length : {32, 64, 128}) list.add("batched", length, length, length, "TN", 16384 / length);
+  list.add("batched", 64, 64, 64, "NT", 256);
   list.add("batched", 256, 256, 64, "TN", 64);
   list.add("batched", 64, 256, 256, "NN", 64);
   list.add("batched", 1024, 1024, 64, "TN", 16);
