@@ -11,9 +11,7 @@ class BatchKernel : public testing::TestWithParam<int> {
  protected:
   KernelConfig config() const { return emulated_batch_configs()[static_cast<size_t>(GetParam())]; }
 
-  void expect_all(const std::vector<test::ProductCase>& cases) {
-    for (const test::ProductCase& c : cases) EXPECT_EQ(test::check_product(*device_, c), "") << to_string(c);
-  }
+  void expect_all(const std::vector<test::ProductCase>& cases) { test::expect_right(*device_, cases); }
 
   std::unique_ptr<Device> device_ = make_emulated_device();
 };

@@ -2,6 +2,8 @@
 // the last element. Shared by the emulated and the GPU tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -106,7 +108,8 @@ inline std::string why_wrong(const ProductCase& c, const HostMatrix& a, const Ho
 // Runs the case twice into fresh, poisoned Cs. Returns why it is wrong or not repeatable, or an empty string.
 inline std::string check_product(Device& device, const ProductCase& c) {
   const Problem& p = c.problem;
-  if (const std::string why = why_illegal(c.choice, p, device.info(), kWorkspaceBytes); !why.empty()) return "illegal: " + why;
+  if (const std::string why = why_illegal(c.choice, p, device.info(), kWorkspaceBytes); !why.empty())
+    return "illegal: " + why;
   const HostMatrix a = random_matrix(p.rows_a(), p.columns_a(), p.lda, p.stride_a, p.batch, p.extent_a(), c.ones, 1);
   const HostMatrix b = random_matrix(p.rows_b(), p.columns_b(), p.ldb, p.stride_b, p.batch, p.extent_b(), c.ones, 2);
   HostMatrix before = random_matrix(p.m, p.n, p.ldc, p.stride_c, p.batch, p.extent_c(), false, 3);
@@ -140,6 +143,14 @@ inline std::string check_product(Device& device, const ProductCase& c) {
       return "two runs differ";
   }
   return {};
+}
+
+// Cases without results are none: a tile of one column, less one.
+inline void expect_right(Device& device, const std::vector<ProductCase>& cases) {
+  for (const ProductCase& c : cases) {
+    if (c.problem.empty()) continue;
+    EXPECT_EQ(check_product(device, c), "") << to_string(c);
+  }
 }
 
 }  // namespace gemm::test

@@ -20,9 +20,7 @@ TEST(Relayout, ProductsOnCopiesAreRight) {
   for (const KernelConfig& config : kConfigs)
     for (const Relayout relayout : test::kRelayouts)
       for (const Op op_a : {Op::N, Op::T})
-        for (const Op op_b : {Op::N, Op::T})
-          for (const test::ProductCase& c : test::relayout_cases(config, relayout, op_a, op_b))
-            EXPECT_EQ(test::check_product(*device, c), "") << to_string(c);
+        for (const Op op_b : {Op::N, Op::T}) test::expect_right(*device, test::relayout_cases(config, relayout, op_a, op_b));
 }
 
 TEST(Relayout, CopiesHaveContiguousAlignedRows) {

@@ -4,6 +4,7 @@
 
 #include "batch_kernel_cases.h"
 #include "emulator/emulated_device.h"
+#include "gpu_kernel_fixture.h"
 
 namespace gemm {
 namespace {
@@ -24,23 +25,7 @@ std::vector<KernelConfig> all_configs() {
   return configs;
 }
 
-class GpuBatchKernel : public testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    Result<std::unique_ptr<Device>> device = open_cuda_device(0);
-    if (!device) GTEST_SKIP() << "no GPU: " << device.error();
-    device_ = std::move(*device);
-    config_ = all_configs()[static_cast<size_t>(GetParam())];
-    if (const char* why = why_invalid(config_, device_->info().limits)) GTEST_SKIP() << why;
-  }
-
-  void expect_all(const std::vector<test::ProductCase>& cases) {
-    for (const test::ProductCase& c : cases) EXPECT_EQ(test::check_product(*device_, c), "") << to_string(c);
-  }
-
-  std::unique_ptr<Device> device_;
-  KernelConfig config_;
-};
+using GpuBatchKernel = test::GpuKernelFixture<all_configs>;
 
 TEST_P(GpuBatchKernel, AllSizes) {
   for (Op op_a : test::kOps)
@@ -61,7 +46,7 @@ TEST_P(GpuBatchKernel, BatchBeyondTheGridsZ) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Configs, GpuBatchKernel, testing::Range(0, static_cast<int>(all_configs().size())),
-                         [](const auto& info) { return config_id(all_configs()[static_cast<size_t>(info.param)]); });
+                         test::config_name<all_configs>);
 
 }  // namespace
 }  // namespace gemm

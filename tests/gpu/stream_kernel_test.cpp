@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/emulated_stream_configs.h"
+#include "gpu_kernel_fixture.h"
 #include "tile_kernel_cases.h"
 
 namespace gemm {
@@ -44,26 +45,7 @@ std::vector<KernelConfig> all_configs() {
   return configs;
 }
 
-class GpuStreamKernel : public testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    Result<std::unique_ptr<Device>> device = open_cuda_device(0);
-    if (!device) GTEST_SKIP() << "no GPU: " << device.error();
-    device_ = std::move(*device);
-    config_ = all_configs()[static_cast<size_t>(GetParam())];
-    if (const char* why = why_invalid(config_, device_->info().limits)) GTEST_SKIP() << why;
-  }
-
-  void expect_all(const std::vector<test::ProductCase>& cases) {
-    for (const test::ProductCase& c : cases) {
-      if (c.problem.empty()) continue;  // a tile of one column, less one
-      EXPECT_EQ(test::check_product(*device_, c), "") << to_string(c);
-    }
-  }
-
-  std::unique_ptr<Device> device_;
-  KernelConfig config_;
-};
+using GpuStreamKernel = test::GpuKernelFixture<all_configs>;
 
 TEST_P(GpuStreamKernel, EdgesOfAllOpPairs) {
   for (Op op_a : test::kOps)
@@ -90,7 +72,7 @@ TEST_P(GpuStreamKernel, LongProducts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Configs, GpuStreamKernel, testing::Range(0, static_cast<int>(all_configs().size())),
-                         [](const auto& info) { return config_id(all_configs()[static_cast<size_t>(info.param)]); });
+                         test::config_name<all_configs>);
 
 }  // namespace
 }  // namespace gemm

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "emulator/emulated_device.h"
+#include "gpu_kernel_fixture.h"
 #include "tile_kernel_cases.h"
 
 namespace gemm {
@@ -42,23 +43,7 @@ std::vector<KernelConfig> all_configs() {
   return configs;
 }
 
-class GpuTileKernel : public testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    Result<std::unique_ptr<Device>> device = open_cuda_device(0);
-    if (!device) GTEST_SKIP() << "no GPU: " << device.error();
-    device_ = std::move(*device);
-    config_ = all_configs()[static_cast<size_t>(GetParam())];
-    if (const char* why = why_invalid(config_, device_->info().limits)) GTEST_SKIP() << why;
-  }
-
-  void expect_all(const std::vector<test::ProductCase>& cases) {
-    for (const test::ProductCase& c : cases) EXPECT_EQ(test::check_product(*device_, c), "") << to_string(c);
-  }
-
-  std::unique_ptr<Device> device_;
-  KernelConfig config_;
-};
+using GpuTileKernel = test::GpuKernelFixture<all_configs>;
 
 TEST_P(GpuTileKernel, EdgesOfAllOpPairs) {
   for (Op op_a : test::kOps)
@@ -88,7 +73,7 @@ TEST_P(GpuTileKernel, StreamK) {
 TEST_P(GpuTileKernel, TailsOfKAreExact) { expect_all(test::tail_cases(config_)); }
 
 INSTANTIATE_TEST_SUITE_P(Configs, GpuTileKernel, testing::Range(0, static_cast<int>(all_configs().size())),
-                         [](const auto& info) { return config_id(all_configs()[static_cast<size_t>(info.param)]); });
+                         test::config_name<all_configs>);
 
 // Kernels are launched while their predecessors still run. Each product reads what the one before it has written, in one
 // stream without waiting; the same with a wait behind every launch gives the same bits.
