@@ -66,10 +66,15 @@ GEMM_WIDE_VECTORS float TimeNetwork::log_ratio(const FirstLayer& of_problem, con
       std::memcpy(&row, &choice[j][begin], sizeof row);
       sums += inputs[j] * row;
     }
+    float first[kLanes];
+    std::memcpy(first, &sums, sizeof first);
+    // Of this block, so that no sum waits for the block before.
+    Lanes part{};
     for (size_t i = 0; i < kLanes; ++i) {
       std::memcpy(&row, second[begin + i].data(), sizeof row);
-      second_sums += (sums[i] > 0 ? sums[i] : 0) * row;
+      part += (first[i] > 0 ? first[i] : 0) * row;
     }
+    second_sums += part;
   }
   float result = last_bias;
   for (size_t i = 0; i < kLanes; ++i) result += (second_sums[i] > 0 ? second_sums[i] : 0) * last[i];

@@ -16,6 +16,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // Kernels that the networks are asked about, the best by the cost model alone. On 1,100 random problems of an H200 the
 // choice was 0.1 % slower with 12, and 0.1 % faster with 24.
 constexpr size_t kShortlist = 16;
+constexpr double kAboveLeast = 1.2;  // times the lower bound, at which a kernel is hoped to serve: no choice is worse for it
 constexpr size_t kMostKernels = 96;  // a portfolio has 64 (tuner/portfolio.h)
 // Of the logarithm, by which a choice may be behind in the first network's eyes and still be best in those of all.
 constexpr float kFarBehind = 0.25F;
@@ -87,7 +88,7 @@ void Predictor::shorten(const Product& product, int64_t workspace, Shortlist& li
   std::sort(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(count),
             [](const Open& a, const Open& b) { return a.least_us < b.least_us; });
   for (const auto& [least_us, kernel] : std::span(open).first(count)) {
-    if (least_us > list.worst_us()) return;
+    if (kAboveLeast * least_us > list.worst_us()) return;
     const Way way = best_way(kernel->cost, product.problem, kernel->clusters, workspace);
     if (way.us < kInfinite) list.add(product, *kernel, way);
   }
