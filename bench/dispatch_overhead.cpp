@@ -102,7 +102,7 @@ void force(gemm_context_t* context, const char* config, int split_k) {
   forced.device = table.device;
   forced.provenance = table.provenance;
   const KernelConfig kernel = *config_from_id(config);
-  forced.portfolio = {{config, kernel, 100, 0, worst_shared_bytes(kernel), kernel.threads(), {}}};
+  forced.portfolio = {{config, kernel, 100, 0, worst_shared_bytes(kernel), kernel.threads(), {}, {}}};
   TablePoint point;
   point.problem = packed_problem(512, 512, 512, Op::N, Op::T);
   point.kernel = config;

@@ -68,18 +68,14 @@ TEST(CalibrationChoices, MayRunAndAreFew) {
   }
 }
 
-// A device on which the model is wrong in known ways: by kernel, by the class of an operand, and near one problem.
+// A device on which the model is wrong in known ways: by kernel, and by the kernel with one op pair.
 double true_us(const Table& table, size_t kernel, const Choice& choice, const Problem& problem) {
-  const CostProblem seen(problem);
-  const ProblemClass its_class(seen);
-  CostFactors factors;
-  factors.values[CostFactors::compute] = 0.8 + 0.1 * static_cast<double>(kernel % 7);
-  factors.values[CostFactors::fixed] = kernel % 3 == 0 ? 1.3 : 0.9;
-  if (kernel % 2 == 0) factors.values[CostFactors::compute_a + 3] = 2;  // transposed, single floats
-  return factors
-      .apply(KernelCost(choice.config, table.device).terms(seen, choice.split_k, choice.reduction), its_class,
-             choice.reduction)
-      .us();
+  const CostProblem seen(relaid_problem(choice.relayout, problem));
+  CostTerms terms = KernelCost(choice.config, table.device).terms(seen, choice.split_k, choice.reduction);
+  terms.compute *= 0.8 + 0.1 * static_cast<double>(kernel % 7);
+  terms.fixed *= kernel % 3 == 0 ? 1.3 : 0.9;
+  if (kernel % 2 == 0 && seen.ops == 3) terms.compute *= 2;
+  return terms.us() + relayout_us(table.device, choice.relayout, problem);
 }
 
 PointResult measured(const Table& table, const Problem& problem, const std::vector<Choice>& choices) {
@@ -121,7 +117,8 @@ class ModelFit : public testing::Test {
 };
 
 TEST_F(ModelFit, MakesChoicesNearlyAsGoodAsTheBest) {
-  for (PortfolioKernel& kernel : table_.portfolio) kernel.model_factor = 1;
+  for (PortfolioKernel& kernel : table_.portfolio) kernel.model_factor = 1, kernel.traits.clear();
+  table_.learned_model.reset();
   const std::optional<CertificateGroup> before = make_certificate(table_, certificate_).box;
   fit_model(table_, fit_);
   const std::optional<CertificateGroup> after = make_certificate(table_, certificate_).box;
@@ -132,13 +129,12 @@ TEST_F(ModelFit, MakesChoicesNearlyAsGoodAsTheBest) {
   EXPECT_GE(after->of_best_p5, after->worst);
   EXPECT_GT(after->problems, 50);
   for (const PortfolioKernel& kernel : table_.portfolio) {
-    EXPECT_TRUE(kernel.factors || kernel.config.family == Family::batch) << "few problems are for batches: " << kernel.id;
-    if (!kernel.factors) continue;
-    for (const double factor : kernel.factors->values) EXPECT_TRUE(factor > 0.01 && factor < 100) << kernel.id;
+    EXPECT_TRUE(!kernel.traits.empty() || kernel.config.family == Family::batch)
+        << "few problems are for batches: " << kernel.id;
   }
-  ASSERT_TRUE(table_.cublas_factors);
-  EXPECT_GT(table_.cublas_factors->values[CostFactors::compute], 1.3);
-  EXPECT_GT(table_.calibration.size(), 0.9 * static_cast<double>(fit_.size()));
+  ASSERT_TRUE(table_.learned_model);
+  EXPECT_GT(table_.learned_model->problems, 0.9 * static_cast<double>(fit_.size()));
+  for (const TimeNetwork& network : table_.learned_model->networks) EXPECT_TRUE(network.cublas);
 }
 
 TEST_F(ModelFit, NamesChoicesThatWereNotTimed) {
@@ -166,29 +162,47 @@ TEST_F(ModelFit, CurveRisesToTheWholePortfolio) {
   EXPECT_DOUBLE_EQ(curve.back(), 1);
 }
 
+TEST_F(ModelFit, IsTheSameForTheSameMeasurements) {
+  const std::vector<PointResult> few(fit_.begin(), fit_.begin() + 12);
+  fit_model(table_, few);
+  const std::string once = to_json(table_);
+  fit_model(table_, few);
+  EXPECT_EQ(to_json(table_), once);
+}
+
+// Little is said where little was measured.
+TEST_F(ModelFit, OneMeasuredProblemChangesOthersLittle) {
+  for (PortfolioKernel& kernel : table_.portfolio) kernel.model_factor = 1, kernel.traits.clear();
+  table_.learned_model.reset();
+  const Problem other = packed_problem(1001, 999, 777);
+  const double before_us = choose(&table_, other, table_.device, kWorkspaceBytes).candidates.front().predicted_us;
+  fit_model(table_, {fit_.begin(), fit_.begin() + 1});
+  const double after_us = choose(&table_, other, table_.device, kWorkspaceBytes).candidates.front().predicted_us;
+  EXPECT_GT(after_us, 0.5 * before_us);
+  EXPECT_LT(after_us, 2 * before_us);
+}
+
 TEST_F(ModelFit, IsKeptWhereANewTableKnowsLess) {
-  fit_model(table_, fit_);
+  fit_model(table_, {fit_.begin(), fit_.begin() + 12});
   table_.certificate = make_certificate(table_, certificate_);
   Table fresh = table_;
   fresh.portfolio.erase(fresh.portfolio.begin());
-  for (PortfolioKernel& kernel : fresh.portfolio) kernel.factors.reset();
-  fresh.calibration.clear(), fresh.certificate.reset(), fresh.cublas_factors.reset();
+  for (PortfolioKernel& kernel : fresh.portfolio) kernel.traits.clear();
+  fresh.learned_model.reset(), fresh.certificate.reset();
   Table same = table_;
-  same.calibration.clear(), same.certificate.reset();
+  same.learned_model.reset(), same.certificate.reset();
 
   keep_older_calibration(fresh, table_);
-  ASSERT_EQ(fresh.calibration.size(), table_.calibration.size());
-  const std::vector<float>&now = fresh.calibration.front().log_ratios, &before = table_.calibration.front().log_ratios;
-  ASSERT_EQ(now.size() + 1, before.size());
-  for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(now[i] == before[i + 1] || std::isnan(now[i])) << i;
-  for (size_t i = 0; i < fresh.portfolio.size(); ++i)
-    EXPECT_EQ(fresh.portfolio[i].factors.has_value(), table_.portfolio[i + 1].factors.has_value());
-  EXPECT_TRUE(fresh.cublas_factors);
+  ASSERT_TRUE(fresh.learned_model);
+  EXPECT_EQ(fresh.learned_model->problems, 12);
+  for (size_t i = 0; i < fresh.portfolio.size(); ++i) EXPECT_EQ(fresh.portfolio[i].traits, table_.portfolio[i + 1].traits);
   EXPECT_FALSE(fresh.certificate) << "it spoke of another portfolio";
   keep_older_calibration(same, table_);
   EXPECT_TRUE(same.certificate);
-  keep_older_calibration(table_, fresh);
-  EXPECT_EQ(table_.calibration.front().log_ratios.size(), before.size()) << "what knows as much stays";
+  Table knows_as_much = table_;
+  knows_as_much.learned_model->networks.pop_back();
+  keep_older_calibration(knows_as_much, table_);
+  EXPECT_NE(knows_as_much.learned_model->networks.size(), table_.learned_model->networks.size()) << "the new one stays";
 }
 
 // Stream-k needs workspace; the same kernels serve without.
@@ -202,12 +216,8 @@ TEST(Selector, PersistentKernelsServeLargeProductsWithoutWorkspace) {
 
 // Not a benchmark: it prints the time, and fails where a choice has become slow by an order of magnitude.
 TEST(Selector, ChoosesForAnUntunedProblemWithinMicroseconds) {
-  Table table = shipped_table();
+  const Table table = shipped_table();
   const std::vector<CalibrationProblem> problems = calibration_problems(250, false);
-  const auto choices = calibration_choices(problems, configs_of(table), table.device);
-  std::vector<PointResult> fit;
-  for (size_t i = 0; i < problems.size(); ++i) fit.push_back(measured(table, problems[i].problem, choices[i]));
-  fit_model(table, fit);
   const Selector selector(&table, table.device);
   double best_us = 1e9;
   for (int round = 0; round < 5; ++round) {
@@ -217,8 +227,7 @@ TEST(Selector, ChoosesForAnUntunedProblemWithinMicroseconds) {
     const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
     best_us = std::min(best_us, elapsed.count() / static_cast<double>(problems.size()));
   }
-  std::printf("choosing takes %.1f us for %zu kernels and %zu measured problems\n", best_us, table.portfolio.size(),
-              table.calibration.size());
+  std::printf("choosing takes %.1f us for %zu kernels\n", best_us, table.portfolio.size());
   EXPECT_LT(best_us, 300);
 }
 

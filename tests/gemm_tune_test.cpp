@@ -196,9 +196,11 @@ TEST_F(GemmTune, FitsAndJudgesTheSelectorOnRandomProblems) {
   EXPECT_GT(first.certificate->box->of_best, 0.5);
   EXPECT_LE(first.certificate->box->of_best, 1);
   EXPECT_FALSE(first.certificate->box->over_cublas) << "there is no cuBLAS here";
-  EXPECT_FALSE(first.calibration.empty());
+  ASSERT_TRUE(first.learned_model);
+  EXPECT_GE(first.learned_model->problems, 1);
   EXPECT_EQ(first.portfolio_curve.size(), first.portfolio.size());
-  for (const PortfolioKernel& kernel : first.portfolio) EXPECT_TRUE(kernel.factors) << kernel.id;
+  for (const PortfolioKernel& kernel : first.portfolio)
+    EXPECT_EQ(kernel.traits.size(), first.learned_model->networks.size()) << kernel.id;
   // The same again, and calibration alone, find everything in the log.
   const size_t lines = log_lines().size();
   ASSERT_EQ(run(arguments).status, 0);

@@ -80,48 +80,75 @@ TEST(Selector, CalibratedKernelsServeUntunedProblems) {
   EXPECT_GE(after.candidates[1].predicted_us, after.candidates[0].predicted_us) << "fastest first";
 }
 
-// Factors that make every time this much longer.
-CostFactors slower(double factor) {
-  CostFactors factors;
-  for (size_t i = 0; i < CostFactors::compute_a; ++i) factors.values[i] = factor;
-  return factors;
+// Traits with which the network below says that times are this much longer.
+FirstLayer slower(float factor) {
+  FirstLayer traits{};
+  traits[factor > 1 ? 0 : 1] = std::abs(std::log(factor));
+  return traits;
+}
+
+// Kernels as the cost model has them. The first two places of the traits make the time longer and shorter, whatever the
+// problem, and the third makes it longer where m is large.
+Table with_network(Table table) {
+  TimeNetwork network;
+  network.problem[0][2] = 1;
+  for (size_t i = 0; i < 3; ++i) network.second[i][i] = 1;
+  network.last[0] = 1, network.last[1] = -1, network.last[2] = 0.2F;
+  for (PortfolioKernel& kernel : table.portfolio) {
+    kernel.traits = {slower(1)};
+    kernel.traits[0][2] = -1000;  // but for the one that a test cares for
+  }
+  table.learned_model = LearnedModel{{network}, 1};
+  return table;
 }
 
 TEST(Selector, CublasServesWhereItIsPredictedToBeClearlyFaster) {
-  Table table = three_points();
-  for (PortfolioKernel& kernel : table.portfolio) kernel.factors = slower(1);
+  Table table = with_network(three_points());
   const Problem p = packed_problem(700, 300, 200);
   EXPECT_FALSE(first(table, p).use_cublas) << "nothing is known of cuBLAS";
-  table.cublas_factors = slower(0.01);
+  std::optional<FirstLayer>& cublas = table.learned_model->networks[0].cublas;
+  cublas = slower(0.1F);
+  (*cublas)[2] = -1000;
   const Decision decision = choose(&table, p, h200(), kWorkspace);
   EXPECT_TRUE(decision.candidates[0].use_cublas);
   EXPECT_EQ(decision.candidates[0].rule, Rule::predicted);
   EXPECT_GT(decision.candidates[0].predicted_us, 0);
   EXPECT_FALSE(decision.candidates[1].use_cublas) << "a kernel, for where there is no cuBLAS";
   EXPECT_NE(explain(p, decision, "t").find("cuBLAS"), std::string::npos);
-  table.cublas_factors = slower(50);
+  *cublas = slower(7);
   EXPECT_FALSE(first(table, p).use_cublas);
 }
 
-TEST(Selector, MeasuredNeighboursCorrectThePrediction) {
-  Table table = three_points();
-  for (PortfolioKernel& kernel : table.portfolio) kernel.factors = slower(1);
-  const Problem here = packed_problem(700, 300, 200), far = packed_problem(9000, 9000, 64, Op::T, Op::T);
-  const Candidate before = first(table, here), far_before = first(table, far);
-  MeasuredProblem measured{packed_problem(720, 290, 210), {}};
-  for (const PortfolioKernel& kernel : table.portfolio)
-    measured.log_ratios.push_back(kernel.config == before.choice.config ? 3.F : 0.F);
-  measured.log_ratios.push_back(std::numeric_limits<float>::quiet_NaN());
-  table.calibration = {measured};
-  EXPECT_NE(first(table, here).choice.config, before.choice.config);
-  EXPECT_EQ(first(table, far).choice, far_before.choice);
-  EXPECT_DOUBLE_EQ(first(table, far).predicted_us, far_before.predicted_us);
+TEST(Selector, NetworksCorrectThePredictionByKernelAndProblem) {
+  Table table = with_network(three_points());
+  const Problem small = packed_problem(300, 300, 200), tall = packed_problem(30000, 300, 200);
+  const Candidate before = first(table, tall), small_before = first(table, small);
+  ASSERT_EQ(before.rule, Rule::predicted);
+  for (PortfolioKernel& kernel : table.portfolio)
+    if (kernel.config == before.choice.config) kernel.traits[0][2] = -10;  // longer from m = 1024 on
+  EXPECT_NE(first(table, tall).choice.config, before.choice.config);
+  EXPECT_EQ(first(table, small).choice, small_before.choice);
+  EXPECT_DOUBLE_EQ(first(table, small).predicted_us, small_before.predicted_us);
 }
 
-// A point is packed. Where leading dimensions align the operands in another way, the model chooses, and the point comes after.
+// Several networks are asked in turn, and their mean counts.
+TEST(Selector, TheMeanOfTheNetworksCounts) {
+  Table table = with_network(three_points());
+  const Problem p = packed_problem(700, 300, 200);
+  const Candidate before = first(table, p);
+  table.learned_model->networks.push_back(table.learned_model->networks[0]);
+  for (PortfolioKernel& kernel : table.portfolio) kernel.traits.push_back(slower(1.21F)), kernel.traits[1][2] = -1000;
+  EXPECT_EQ(first(table, p).choice, before.choice);
+  EXPECT_NEAR(first(table, p).predicted_us / before.predicted_us, 1.1, 1e-3);
+  for (PortfolioKernel& kernel : table.portfolio) kernel.traits.pop_back();
+  EXPECT_NE(first(table, p).rule, Rule::predicted) << "traits for each network, or none";
+}
+
+// A point is packed. Where leading dimensions align the operands in another way, the model chooses, and the point comes
+// after.
 TEST(Selector, ATunedProblemThatIsAlignedOtherwiseIsPredicted) {
   Table table = three_points();
-  for (PortfolioKernel& kernel : table.portfolio) kernel.factors = slower(1);
+  for (PortfolioKernel& kernel : table.portfolio) kernel.model_factor = 1;
   const Problem tuned = table.points.front().problem;
   const auto rule_of = [&](int64_t pad) {
     Problem p = tuned;
@@ -131,7 +158,7 @@ TEST(Selector, ATunedProblemThatIsAlignedOtherwiseIsPredicted) {
   EXPECT_EQ(rule_of(0), Rule::exact);
   EXPECT_EQ(rule_of(4), Rule::exact);
   EXPECT_EQ(rule_of(1), Rule::predicted);
-  for (PortfolioKernel& kernel : table.portfolio) kernel.factors.reset(), kernel.model_factor.reset();
+  for (PortfolioKernel& kernel : table.portfolio) kernel.model_factor.reset();
   EXPECT_EQ(rule_of(1), Rule::exact) << "nothing can be predicted";
 }
 

@@ -28,10 +28,13 @@ Table sample() {
                          {packed_problem(64, 64, 64, Op::T, Op::N, 3), packed_problem(8, 4096, 512, Op::N, Op::T)});
   table.portfolio.push_back(portfolio_kernel(configs[0]));
   table.portfolio[0].model_factor = 1.25;
-  table.portfolio[1].factors.emplace().values[CostFactors::compute] = 1.5;
-  table.cublas_factors.emplace().values[CostFactors::memory] = 0.5;
-  // A column for each kernel and one for cuBLAS.
-  table.calibration = {{packed_problem(33, 65, 17, Op::N, Op::T), {0.25F, std::numeric_limits<float>::quiet_NaN(), -0.5F}}};
+  TimeNetwork network;
+  network.problem[23][31] = 0.5F, network.choice[18][0] = -2, network.second[31][7] = 0.25F;
+  network.second_bias[1] = 1, network.last[7] = 3, network.last_bias = -0.125F;
+  network.cublas.emplace()[5] = 7;
+  table.learned_model = LearnedModel{{network, TimeNetwork{}}, 850};
+  table.portfolio[1].traits.resize(2);
+  table.portfolio[1].traits[1][3] = 1.5F;
   table.certificate.emplace().box = {200, 0.97, 0.88, 0.5, packed_problem(553, 553, 553, Op::T, Op::N), 1.25, 0.95, 7};
   table.portfolio_curve = {0.5, 0.75, 1};
   table.environment = {{"driver", "none"}, {"command", "gemm-tune \"a\" \n\\"}};
@@ -80,19 +83,22 @@ TEST(Table, ReadsBackWhatItWrites) {
   ASSERT_TRUE(kernel);
   EXPECT_EQ(kernel->config, emulated_configs()[1]);
   EXPECT_EQ(kernel->model_factor, 1.25);
-  EXPECT_FALSE(kernel->factors);
+  EXPECT_TRUE(kernel->traits.empty());
   const PortfolioKernel* fitted = back.find_kernel(table.portfolio[1].id);
-  ASSERT_TRUE(fitted && fitted->factors);
-  EXPECT_EQ(fitted->factors->values, table.portfolio[1].factors->values);
-  EXPECT_EQ(back.cublas_factors->values, table.cublas_factors->values);
-  ASSERT_EQ(back.calibration.size(), 1u);
-  EXPECT_EQ(back.calibration[0].problem, table.calibration[0].problem);
-  // The columns follow the kernels, which are written by id.
-  for (size_t i = 0; i < 2; ++i) {
-    const size_t written = back.portfolio[i].id == table.portfolio[0].id ? 0 : 1;
-    EXPECT_EQ(std::isnan(back.calibration[0].log_ratios[i]), written == 1);
-  }
-  EXPECT_EQ(back.calibration[0].log_ratios[2], -0.5F);
+  ASSERT_TRUE(fitted);
+  EXPECT_EQ(fitted->traits, table.portfolio[1].traits);
+  ASSERT_TRUE(back.learned_model);
+  EXPECT_EQ(back.learned_model->problems, 850);
+  ASSERT_EQ(back.learned_model->networks.size(), 2u);
+  const TimeNetwork &network = back.learned_model->networks[0], &written = table.learned_model->networks[0];
+  EXPECT_EQ(network.problem, written.problem);
+  EXPECT_EQ(network.choice, written.choice);
+  EXPECT_EQ(network.second, written.second);
+  EXPECT_EQ(network.second_bias, written.second_bias);
+  EXPECT_EQ(network.last, written.last);
+  EXPECT_EQ(network.last_bias, written.last_bias);
+  EXPECT_EQ(network.cublas, written.cublas);
+  EXPECT_FALSE(back.learned_model->networks[1].cublas);
   ASSERT_TRUE(back.certificate && back.certificate->box && !back.certificate->outside);
   EXPECT_EQ(back.certificate->box->problems, 200);
   EXPECT_EQ(back.certificate->box->of_best_p5, 0.88);
@@ -106,8 +112,32 @@ TEST(Table, OrderDoesNotDependOnTheOrderOfTuning) {
   Table reversed = sample();
   std::reverse(reversed.points.begin(), reversed.points.end());
   std::reverse(reversed.portfolio.begin(), reversed.portfolio.end());
-  std::swap(reversed.calibration[0].log_ratios[0], reversed.calibration[0].log_ratios[1]);  // and their columns
   EXPECT_EQ(to_json(reversed), to_json(sample()));
+}
+
+// What calibration wrote before there were networks.
+TEST(Table, AnOlderCalibrationIsLeftOutWithAWarning) {
+  Table table = sample();
+  table.learned_model.reset();
+  std::string text = to_json(table);
+  text.insert(text.rfind('}'), ", \"calibration\": [], \"cublas_factors\": []");
+  std::vector<std::string> warnings;
+  const Table back = parse_table(text, &warnings).value_or_throw();
+  EXPECT_EQ(back.points.size(), table.points.size());
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("older form"), std::string::npos) << warnings[0];
+}
+
+TEST(Table, ANetworkOfAnotherSizeIsLeftOutWithAWarning) {
+  std::string text = to_json(sample());
+  const std::string row = "\"second_bias\": [0.0, ";
+  ASSERT_NE(text.find(row), std::string::npos);
+  text.replace(text.find(row), row.size(), "\"second_bias\": [");
+  std::vector<std::string> warnings;
+  const Table back = parse_table(text, &warnings).value_or_throw();
+  EXPECT_FALSE(back.learned_model);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("second_bias"), std::string::npos) << warnings[0];
 }
 
 TEST(Table, HasOneLineForEachKernelAndPoint) {

@@ -15,6 +15,7 @@ inline constexpr double kMemoryLatencyUs = 0.85;        // under load
 inline constexpr double kLaunchUs = 1.8;                // shortest kernel seen that does something
 inline constexpr double kPrologueUs = 0.9;              // first stage arrives, accumulators leave
 inline constexpr double kSpecializedSetupUs = 2.0;      // barriers, tensor maps, registers change hands (64 x 64 x 64: 2.1)
+inline constexpr double kLeastReductionUs = 0.6;        // of a split k, in a cluster
 inline constexpr double kCtaUs = 0.0006;                // of the whole device, per block
 inline constexpr double kConflictShare = 1.04;  // issue slots of an FMA with register-bank conflicts, operands rows fast
 inline constexpr double kSlotsPerFragmentRegister = 0.7;  // an LDS.128 costs 2.9 to 3.4 issue slots

@@ -6,13 +6,13 @@ namespace gemm {
 namespace cost {
 namespace {
 
-constexpr double kSharedBytesPerClock = 128;  // of an SM
-constexpr double kHalfSectorShare = 2.0;      // stores of 8 adjacent rows fill half of each 32-byte sector at a time
-constexpr double kLatencyShare = 0.6;         // of a stage's arrival that other stages do not hide
-constexpr double kSecondKernelUs = 1.8;       // its launch in a graph, and its first reads
-constexpr double kTicketUs = 1.2;             // fence, atomic, first read back
-constexpr double kClusterUs = 0.6;            // its two barriers, first read of a peer
-constexpr double kPeerBytesPerUs = 60'000;    // that a block reads from its peers' shared memory
+constexpr double kSharedBytesPerClock = 128;      // of an SM
+constexpr double kHalfSectorShare = 2.0;          // stores of 8 adjacent rows fill half of each 32-byte sector at a time
+constexpr double kLatencyShare = 0.6;             // of a stage's arrival that other stages do not hide
+constexpr double kSecondKernelUs = 1.8;           // its launch in a graph, and its first reads
+constexpr double kTicketUs = 1.2;                 // fence, atomic, first read back
+constexpr double kClusterUs = kLeastReductionUs;  // its two barriers, first read of a peer
+constexpr double kPeerBytesPerUs = 60'000;        // that a block reads from its peers' shared memory
 
 // Number of a load width.
 int width(int floats) { return floats == 4 ? 2 : floats - 1; }
@@ -150,8 +150,15 @@ CostTerms KernelCost::least(const CostProblem& p) const {
   const double warp_slots = tensor_copies ? aligned_slots[p.ops] : slots[cost::slots_index(p.ops, p.cut_a, p.cut_b)];
   const double scheduler_slots =
       is_specialized(config.load) ? aligned_slots[0] : warp_slots * config.threads() / cost::kLanesPerSm;
-  terms.compute = g.blocks * g.stages * scheduler_slots / sm_count * us_per_slot;
-  return terms;
+  const double stage_us = scheduler_slots * us_per_slot;
+  terms.memory = std::max(terms.memory, g.blocks * g.stages * stage_bytes / (cost::kL2BytesPerUsPerSm * sm_count));
+  // Either the busiest multiprocessor has whole tiles, or k is shared and the parts have to be added.
+  CostTerms shared = terms;
+  if (!is_specialized(config.load)) terms.latency = cost::latency_us(config, g.stages);
+  terms.compute = cost::ceil_div(g.blocks, sm_count) * g.stages * stage_us;
+  shared.compute = g.blocks * g.stages / sm_count * stage_us;
+  shared.reduction = cost::kLeastReductionUs;
+  return shared.us() < terms.us() ? shared : terms;
 }
 
 int blocks_per_sm(const KernelConfig& config, const DeviceLimits& limits) {

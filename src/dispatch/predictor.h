@@ -2,10 +2,9 @@
 #pragma once
 
 #include <array>
-#include <span>
 #include <vector>
 
-#include "dispatch/calibrated_model.h"
+#include "dispatch/learned_model.h"
 #include "dispatch/table.h"
 
 namespace gemm {
@@ -14,7 +13,7 @@ class Predictor {
  public:
   Predictor(const Table& table, const DeviceInfo& device);
 
-  // Kernels that can be predicted: those with factors, that run on the device.
+  // Kernels that can be predicted: those with traits or a factor, that run on the device.
   size_t kernels() const { return kernels_.size(); }
 
   struct Prediction {
@@ -27,23 +26,26 @@ class Predictor {
     std::array<Prediction, kMost> best;  // fastest first, of different kernels; each may run with this workspace
     double cublas_us = 0;                // 0 where it is not known
   };
-  // No allocation.
   Predictions predict(const Problem& problem, int64_t workspace) const;
 
  private:
   struct Kernel {
     KernelCost cost;
-    CostFactors factors;
-    size_t column;  // of the log ratios
-    bool clusters;  // may form them on the device
+    std::vector<FirstLayer> traits;  // one for each network; none where a factor is all that is known
+    double log_factor;
+    bool clusters;         // may form them on the device
+    bool gains_by_copies;  // of operands
   };
-  struct Search;
+  struct Product;    // the problem, or what it is on copies of its operands
+  struct Shortlist;  // of ways to serve a problem
+
+  void shorten(const Product& product, int64_t workspace, Shortlist& list) const;
+  void correct(Shortlist& list) const;
+  double cublas_us(const Product& product) const;
 
   DeviceInfo device_;
   std::vector<Kernel> kernels_;
-  std::optional<CostFactors> cublas_;
-  size_t columns_;
-  Neighbourhood neighbourhood_;
+  std::vector<TimeNetwork> networks_;
 };
 
 }  // namespace gemm

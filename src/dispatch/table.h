@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dispatch/calibrated_model.h"
+#include "dispatch/learned_model.h"
 #include "kernels/device.h"
 #include "kernels/launch.h"
 #include "kernels/problem.h"
@@ -33,9 +33,9 @@ struct PortfolioKernel {
   int spill_bytes = 0;
   int shared_bytes = 0;
   int threads = 0;
-  // What calibration fitted; in older tables model_factor, one factor for the whole prediction. Kernels that have either are
-  // chosen by predicted time for problems that were not tuned.
-  std::optional<CostFactors> factors;
+  // What the networks of the learned model know it by, one vector for each; in older tables model_factor, one factor for the
+  // whole prediction. Kernels that have either are chosen by predicted time for problems that were not tuned.
+  std::vector<FirstLayer> traits;
   std::optional<double> model_factor;
 };
 
@@ -47,7 +47,7 @@ struct TablePoint {
   int split_k = 1;
   Reduction reduction = Reduction::ticket;
   Relayout relayout = Relayout::none;  // older tables do not say it
-  TimeStats time_us;  // of that kernel
+  TimeStats time_us;                   // of that kernel
   double tflops = 0;
   std::optional<double> cublas_us;  // medians, same run, interleaved; absent on the emulated device
   std::optional<double> cublaslt_best_us;
@@ -83,8 +83,7 @@ struct Table {
   std::map<std::string, std::string> method;       // how times were taken, in words and numbers
   std::vector<PortfolioKernel> portfolio;          // by id
   std::vector<TablePoint> points;                  // by ops, batch, m, n, k
-  std::optional<CostFactors> cublas_factors;       // of cublas_terms
-  std::vector<MeasuredProblem> calibration;        // what the factors leave, with a log ratio for each kernel and cuBLAS
+  std::optional<LearnedModel> learned_model;       // what calibration fitted
   std::optional<Certificate> certificate;
   // Of the best time with the whole portfolio, what its first 1, 2, … kernels reach, taken in the order in which each adds
   // most: geometric mean over the certificate's problems.

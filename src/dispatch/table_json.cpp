@@ -76,10 +76,27 @@ Json words_json(const std::map<std::string, std::string>& words) {
   return object;
 }
 
-Json factors_json(const CostFactors& factors) {
+// A layer of a network: numbers of the size of 1.
+template <class Layer>
+Json layer_json(const Layer& layer) {
   Json array = Json::array();
-  for (const double factor : factors.values) array.push_back(rounded(factor, 3));
+  for (const float x : layer) array.push_back(rounded(static_cast<double>(x), 4));
   return array;
+}
+
+template <class Layers>
+Json layers_json(const Layers& layers) {
+  Json array = Json::array();
+  for (const auto& layer : layers) array.push_back(layer_json(layer));
+  return array;
+}
+
+Json network_json(const TimeNetwork& network) {
+  Json json = {{"problem", layers_json(network.problem)}, {"choice", layers_json(network.choice)},
+               {"second", layers_json(network.second)},   {"second_bias", layer_json(network.second_bias)},
+               {"last", layer_json(network.last)},        {"last_bias", rounded(static_cast<double>(network.last_bias), 4)}};
+  if (network.cublas) json["cublas"] = layer_json(*network.cublas);
+  return json;
 }
 
 Json kernel_json(const PortfolioKernel& kernel) {
@@ -105,7 +122,7 @@ Json kernel_json(const PortfolioKernel& kernel) {
                {"shared_bytes", kernel.shared_bytes},
                {"threads", kernel.threads}};
   if (kernel.model_factor) json["model_factor"] = rounded(*kernel.model_factor, 3);
-  if (kernel.factors) json["factors"] = factors_json(*kernel.factors);
+  if (!kernel.traits.empty()) json["traits"] = layers_json(kernel.traits);
   return json;
 }
 
@@ -156,20 +173,6 @@ Json portfolio_json(const Table& table) {
   return array;
 }
 
-Json calibration_json(const Table& table) {
-  std::vector<size_t> order = portfolio_order(table);
-  order.push_back(order.size());  // cuBLAS
-  Json array = Json::array();
-  for (const MeasuredProblem& one : table.calibration) {
-    Json ratios = Json::array();
-    for (const size_t place : order)
-      ratios.push_back(std::isnan(one.log_ratios[place]) ? Json()
-                                                         : Json(rounded(static_cast<double>(one.log_ratios[place]), 2)));
-    array.push_back({{"problem", problem_json(one.problem)}, {"log_ratios", ratios}});
-  }
-  return array;
-}
-
 Json group_json(const CertificateGroup& group) {
   Json json = {{"problems", group.problems},
                {"of_best", rounded(group.of_best, 4)},
@@ -189,11 +192,16 @@ Json certificate_json(const Certificate& certificate) {
   return json;
 }
 
+std::string learned_model_text(const LearnedModel& model) {
+  Json networks = Json::array();
+  for (const TimeNetwork& network : model.networks) networks.push_back(network_json(network));
+  return "{\n  \"problems\": " + std::to_string(model.problems) + ",\n  \"networks\": " + entry_per_line(networks) + "\n  }";
+}
+
 // What only calibrated tables have.
 std::string calibrated_text(const Table& table) {
   std::string text;
-  if (table.cublas_factors) text += ",\n  \"cublas_factors\": " + one_line(factors_json(*table.cublas_factors));
-  if (!table.calibration.empty()) text += ",\n  \"calibration\": " + entry_per_line(calibration_json(table));
+  if (table.learned_model) text += ",\n  \"learned_model\": " + learned_model_text(*table.learned_model);
   if (table.certificate) text += ",\n  \"certificate\": " + indented(certificate_json(*table.certificate));
   if (table.portfolio_curve.empty()) return text;
   Json curve = Json::array();

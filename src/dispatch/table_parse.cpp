@@ -19,8 +19,7 @@ using nlohmann::json;
 constexpr int64_t kMaxLength = std::numeric_limits<int>::max();  // of m, n, k and batch in a table
 constexpr int kMaxSplit = 65535;                                 // grid.y
 constexpr int kMostRegisters = 255;                              // of a thread
-constexpr double kMostFactor = 100;                              // of the cost model, either way
-constexpr double kMostLogRatio = 10;                             // of a measured problem, either way
+constexpr double kMostWeight = 1000;                             // of a network, either way
 
 // Length of the number at text[at] if it is one beyond the range of doubles, such as 1e400; else 0.
 size_t overflowing_number(const std::string& text, size_t at) {
@@ -146,12 +145,49 @@ double element(const json& array, size_t index, const char* name, double low, do
   return value.get<double>();
 }
 
-CostFactors read_factors(const json& array) {
-  if (!array.is_array() || array.size() != CostFactors::kCount)
-    wrong("factors", array, "an array of " + std::to_string(CostFactors::kCount) + " numbers");
-  CostFactors factors;
-  for (size_t i = 0; i < array.size(); ++i) factors.values[i] = element(array, i, "factors", 1 / kMostFactor, kMostFactor);
-  return factors;
+// One row of a network's weights.
+template <size_t Size>
+std::array<float, Size> read_layer(const json& array, const char* name) {
+  if (!array.is_array() || array.size() != Size) wrong(name, array, "an array of " + std::to_string(Size) + " numbers");
+  std::array<float, Size> layer;
+  for (size_t i = 0; i < Size; ++i) layer[i] = static_cast<float>(element(array, i, name, -kMostWeight, kMostWeight));
+  return layer;
+}
+
+template <size_t Rows, size_t Size>
+void read_layers(const json& object, const char* name, std::array<std::array<float, Size>, Rows>& layers) {
+  const json& array = field(object, name);
+  if (!array.is_array() || array.size() != Rows) wrong(name, array, "an array of " + std::to_string(Rows) + " arrays");
+  for (size_t i = 0; i < Rows; ++i) layers[i] = read_layer<Size>(array[i], name);
+}
+
+TimeNetwork read_network(const json& object) {
+  TimeNetwork network;
+  read_layers(object, "problem", network.problem);
+  read_layers(object, "choice", network.choice);
+  read_layers(object, "second", network.second);
+  network.second_bias = read_layer<kSecondLayer>(field(object, "second_bias"), "second_bias");
+  network.last = read_layer<kSecondLayer>(field(object, "last"), "last");
+  network.last_bias = read_layer<1>(json::array({field(object, "last_bias")}), "last_bias")[0];
+  if (object.contains("cublas")) network.cublas = read_layer<kFirstLayer>(object["cublas"], "cublas");
+  return network;
+}
+
+LearnedModel read_learned_model(const json& object) {
+  LearnedModel model;
+  model.problems = small_integer(object, "problems", 0);
+  const json& networks = field(object, "networks");
+  if (!networks.is_array() || networks.empty() || networks.size() > LearnedModel::kMostNetworks)
+    wrong("networks", networks, "an array of 1 to " + std::to_string(LearnedModel::kMostNetworks) + " networks");
+  for (const json& network : networks) model.networks.push_back(read_network(network));
+  return model;
+}
+
+std::vector<FirstLayer> read_traits(const json& array) {
+  if (!array.is_array() || array.size() > LearnedModel::kMostNetworks) wrong("traits", array, "an array of arrays");
+  std::vector<FirstLayer> traits;
+  for (const json& layer : array) traits.push_back(read_layer<kFirstLayer>(layer, "traits"));
+  return traits;
 }
 
 PortfolioKernel read_kernel(const json& entry, const Table& table) {
@@ -181,7 +217,7 @@ PortfolioKernel read_kernel(const json& entry, const Table& table) {
   kernel.shared_bytes = small_integer(entry, "shared_bytes", 0, table.device.limits.shared_bytes_per_block);
   kernel.threads = small_integer(entry, "threads", c.threads(), c.threads());
   if (entry.contains("model_factor")) kernel.model_factor = number(entry, "model_factor", false);
-  if (entry.contains("factors")) kernel.factors = read_factors(field(entry, "factors"));
+  if (entry.contains("traits")) kernel.traits = read_traits(entry["traits"]);
   return kernel;
 }
 
@@ -235,19 +271,6 @@ TablePoint read_point(const json& entry, const Table& table) {
   return point;
 }
 
-MeasuredProblem read_measured(const json& entry, const Table& table) {
-  MeasuredProblem measured{read_problem(field(entry, "problem")), {}};
-  const json& ratios = field(entry, "log_ratios");
-  const size_t columns = table.portfolio.size() + 1;
-  if (!ratios.is_array() || ratios.size() != columns)
-    wrong("log_ratios", ratios, "an array of " + std::to_string(columns) + " numbers");
-  for (size_t i = 0; i < columns; ++i)
-    measured.log_ratios.push_back(ratios[i].is_null()
-                                      ? std::numeric_limits<float>::quiet_NaN()
-                                      : static_cast<float>(element(ratios, i, "log_ratios", -kMostLogRatio, kMostLogRatio)));
-  return measured;
-}
-
 CertificateGroup read_group(const json& object) {
   CertificateGroup group;
   group.problems = small_integer(object, "problems");
@@ -278,7 +301,6 @@ std::string entry_name(const char* array, size_t index, const json& entry) {
 }
 
 std::string key_of(const PortfolioKernel& kernel) { return "kernel '" + kernel.id + "'"; }
-std::string key_of(const MeasuredProblem& one) { return "problem " + to_string(one.problem); }
 std::string key_of(const TablePoint& point) { return "problem " + to_string(point.problem); }
 
 template <class Entry>
@@ -312,12 +334,8 @@ void read_calibrated(const json& root, Table& table, std::vector<std::string>* w
         if (warnings) warnings->push_back(std::string("\"") + name + "\" is left out: " + error.what());
       }
   };
-  read("cublas_factors", [&](const json& value) { table.cublas_factors = read_factors(value); });
-  read("calibration", [&](const json&) {
-    // The log ratios have a place for each kernel that is listed.
-    if (table.portfolio.size() != field(root, "portfolio").size()) throw Error("kernels of the portfolio are left out");
-    read_entries(root, "calibration", read_measured, table, table.calibration, warnings);
-  });
+  read("calibration", [](const json&) { throw Error("it is of an older form; gemm-tune calibrates such a table again"); });
+  read("learned_model", [&](const json& value) { table.learned_model = read_learned_model(value); });
   read("certificate", [&](const json& value) { table.certificate = read_certificate(value); });
   read("portfolio_curve", [&](const json& value) { table.portfolio_curve = read_curve(value); });
 }
@@ -335,9 +353,6 @@ Table read_table(const json& root, std::vector<std::string>* warnings) {
   table.environment = read_words(root, "environment");
   table.method = read_words(root, "method");
   read_entries(root, "portfolio", read_kernel, table, table.portfolio, warnings);
-  if (table.portfolio.size() >= Neighbourhood::kMostColumns)
-    throw Error("its portfolio has " + std::to_string(table.portfolio.size()) + " kernels, this library takes " +
-                std::to_string(Neighbourhood::kMostColumns - 1));
   read_entries(root, "points", read_point, table, table.points, warnings);
   read_calibrated(root, table, warnings);
   return table;

@@ -93,32 +93,19 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
     if (option != nullptr) kernels.emplace(config_id(option->choice.config), to_portfolio_kernel(*option));
   }
   for (auto& [id, kernel] : kernels) table.portfolio.push_back(std::move(kernel));
-  std::vector<PointResult> measured = points;
-  measured.insert(measured.end(), calibration.fit.begin(), calibration.fit.end());
-  fit_model(table, measured);
+  fit_model(table, calibration.fit);
   if (!calibration.certificate.empty()) table.certificate = make_certificate(table, calibration.certificate);
   table.portfolio_curve = portfolio_curve(table, calibration.fit, calibration.certificate);
   return table;
 }
 
 void keep_older_calibration(Table& table, const Table& older) {
-  if (older.calibration.size() <= table.calibration.size()) return;
-  std::vector<std::optional<size_t>> columns;  // of the older table, for each kernel
+  if (!older.learned_model || (table.learned_model && table.learned_model->problems >= older.learned_model->problems))
+    return;
+  table.learned_model = older.learned_model;
   for (PortfolioKernel& kernel : table.portfolio) {
     const PortfolioKernel* before = older.find_kernel(kernel.id);
-    columns.push_back(before ? std::optional<size_t>(before - older.portfolio.data()) : std::nullopt);
-    if (!before) continue;
-    kernel.factors = before->factors;
-    kernel.model_factor = before->model_factor;
-  }
-  table.cublas_factors = older.cublas_factors;
-  table.calibration.clear();
-  for (const MeasuredProblem& measured : older.calibration) {
-    MeasuredProblem kept{measured.problem, {}};
-    for (const std::optional<size_t>& column : columns)
-      kept.log_ratios.push_back(column ? measured.log_ratios[*column] : std::numeric_limits<float>::quiet_NaN());
-    kept.log_ratios.push_back(measured.log_ratios.back());
-    table.calibration.push_back(std::move(kept));
+    kernel.traits = before ? before->traits : std::vector<FirstLayer>{};
   }
   // They speak of the portfolio as a whole.
   const auto same_id = [](const PortfolioKernel& a, const PortfolioKernel& b) { return a.id == b.id; };

@@ -1,0 +1,53 @@
+// What calibration adds to the analytic cost model: how much longer than predicted a choice takes. A few small neural
+// networks say so, all the same but for the chance they were fitted with (tuner/model_fit.h); their mean counts. One network
+// serves all kernels, which it knows by vectors of their own, so what one of them shows is learned for others like it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "dispatch/cost_model.h"
+
+namespace gemm {
+
+inline constexpr size_t kProblemInputs = 24, kChoiceInputs = 19;  // docs/table-format.md lists them
+inline constexpr size_t kFirstLayer = 32, kSecondLayer = 8;
+using ProblemInputs = std::array<float, kProblemInputs>;
+using ChoiceInputs = std::array<float, kChoiceInputs>;
+using FirstLayer = std::array<float, kFirstLayer>;
+using SecondLayer = std::array<float, kSecondLayer>;
+
+// first = max(0, traits of the kernel + problem inputs * problem + choice inputs * choice)
+// log(measured / predicted) = max(0, second_bias + first * second) * last + last_bias
+struct TimeNetwork {
+  std::array<FirstLayer, kProblemInputs> problem{};
+  std::array<FirstLayer, kChoiceInputs> choice{};
+  std::optional<FirstLayer> cublas;  // its traits, where it was measured
+  std::array<SecondLayer, kFirstLayer> second{};
+  SecondLayer second_bias{}, last{};
+  float last_bias = 0;
+
+  // What the first layer gets from the problem.
+  FirstLayer of_problem(const ProblemInputs& inputs) const;
+  float log_ratio(const FirstLayer& of_problem, const FirstLayer& traits, const ChoiceInputs& inputs) const;
+};
+
+struct LearnedModel {
+  static constexpr size_t kMostNetworks = 8;
+  std::vector<TimeNetwork> networks;
+  int problems = 0;  // random ones, that it was fitted on
+};
+
+ProblemInputs problem_inputs(const CostProblem& problem);
+
+// `terms` are what the cost model says of this choice.
+ChoiceInputs choice_inputs(const KernelConfig& config, double sm_count, const CostProblem& problem, int split_k,
+                           Reduction reduction, const CostTerms& terms);
+
+// cuBLAS as if it were a kernel that reaches the limits of the GPU, of which no tiles are known.
+CostTerms cublas_terms(const DeviceInfo& device, const CostProblem& problem);
+ChoiceInputs cublas_inputs(const CostTerms& terms);
+
+}  // namespace gemm
