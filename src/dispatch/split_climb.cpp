@@ -8,6 +8,7 @@ namespace gemm {
 namespace {
 
 constexpr const auto& kSplits = kSearchedSplits;
+constexpr int kManyShares = 4, kSmallCluster = 4;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // The next whole number. std::ceil is a call into the C library where only SSE2 may be assumed.
@@ -67,7 +68,9 @@ struct Climb {
     // Every block gets at least one stage (effective_split).
     const int split = static_cast<int>(whole(stages / whole(stages / wanted)));
     double us = kInfinite;
-    if (tiles_per_matrix <= kMaxTickets && tiles * split * kernel.tile_bytes <= workspace) {
+    // Small clusters always add faster.
+    const bool by_cluster = clusters && split <= kSmallCluster;
+    if (!by_cluster && tiles_per_matrix <= kMaxTickets && tiles * split * kernel.tile_bytes <= workspace) {
       CostTerms terms = kernel.terms(problem, split, Reduction::ticket);
       const double by_kernel_us = kernel.reduction_us(problem, split, Reduction::kernel);
       const bool by_kernel = by_kernel_us < terms.reduction;
@@ -105,7 +108,8 @@ struct Climb {
     const double share = std::min(stages, kernel.sm_count / tiles);
     const auto above = std::upper_bound(kSplits.begin() + 1, kSplits.end(), share);
     const auto start = static_cast<size_t>(above - kSplits.begin()) - 1;
-    if (start > 0) try_split(1);
+    // Where four blocks or more would share a tile, one alone is never faster.
+    if (start > 0 && kSplits[start] < kManyShares) try_split(1);
     // With more tiles than fit at a time there is nothing to split.
     if (tiles > 2 * kernel.sm_count * kernel.resident)
       try_split(1);
