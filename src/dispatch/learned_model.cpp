@@ -8,19 +8,19 @@
 
 #include "dispatch/cost_families.h"
 
-// A choice takes microseconds, most of them here: twice as wide vectors where the CPU has them. Each lane has a sum of its
-// own and nothing is contracted (CMakeLists.txt), so the result is the same. Sanitizers do not bear the resolver.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define GEMM_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
-#else
-#define GEMM_WIDE_VECTORS
-#endif
-
 namespace gemm {
 namespace {
 
-constexpr size_t kLanes = 8;
+// Vectors that any x86-64 CPU has: a choice takes microseconds, most of them here.
+constexpr size_t kLanes = 4;
 typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
+
+template <size_t Size>
+Lanes lanes(const std::array<float, Size>& layer, size_t which) {
+  Lanes lanes;
+  std::memcpy(&lanes, layer.data() + which * kLanes, sizeof lanes);
+  return lanes;
+}
 
 constexpr double kCublasLaunchUs = 2.2;
 constexpr float kMostLogRatio = 2;  // far from all that was measured the networks may say anything
@@ -45,39 +45,37 @@ constexpr size_t kShares = 5;  // place of the first in the inputs of a choice
 
 }  // namespace
 
-GEMM_WIDE_VECTORS FirstLayer TimeNetwork::of_problem(const ProblemInputs& inputs) const {
+FirstLayer TimeNetwork::of_problem(const ProblemInputs& inputs) const {
   FirstLayer sums{};
   for (size_t j = 0; j < kProblemInputs; ++j)
     for (size_t i = 0; i < kFirstLayer; ++i) sums[i] += inputs[j] * problem[j][i];
   return sums;
 }
 
-GEMM_WIDE_VECTORS float TimeNetwork::log_ratio(const FirstLayer& of_problem, const FirstLayer& traits,
-                                               const ChoiceInputs& inputs) const {
-  static_assert(kSecondLayer == kLanes && kFirstLayer % kLanes == 0);
-  Lanes second_sums, row;
-  std::memcpy(&second_sums, second_bias.data(), sizeof second_sums);
-  for (size_t begin = 0; begin < kFirstLayer; begin += kLanes) {
-    Lanes sums;
-    std::memcpy(&sums, &of_problem[begin], sizeof sums);
-    std::memcpy(&row, &traits[begin], sizeof row);
-    sums += row;
-    for (size_t j = 0; j < kChoiceInputs; ++j) {
-      std::memcpy(&row, &choice[j][begin], sizeof row);
-      sums += inputs[j] * row;
+float TimeNetwork::log_ratio(const FirstLayer& of_problem, const FirstLayer& traits, const ChoiceInputs& inputs) const {
+  constexpr size_t kFirst = kFirstLayer / kLanes, kSecond = kSecondLayer / kLanes;
+  std::array<Lanes, kFirst> first;
+  for (size_t i = 0; i < kFirst; ++i) first[i] = lanes(of_problem, i) + lanes(traits, i);
+  // Half of the sums at a time stay in registers.
+  for (size_t half = 0; half < kFirst; half += kFirst / 2)
+    for (size_t j = 0; j < kChoiceInputs; ++j)
+      for (size_t i = half; i < half + kFirst / 2; ++i) first[i] += inputs[j] * lanes(choice[j], i);
+  FirstLayer positive;
+  std::memcpy(positive.data(), first.data(), sizeof positive);
+  for (float& x : positive) x = x > 0 ? x : 0;
+  // Even and odd ones have sums of their own, so that these wait less for each other.
+  std::array<Lanes, kSecond> even, odd{};
+  for (size_t i = 0; i < kSecond; ++i) even[i] = lanes(second_bias, i);
+  for (size_t j = 0; j < kFirstLayer; j += 2)
+    for (size_t i = 0; i < kSecond; ++i) {
+      even[i] += positive[j] * lanes(second[j], i);
+      odd[i] += positive[j + 1] * lanes(second[j + 1], i);
     }
-    float first[kLanes];
-    std::memcpy(first, &sums, sizeof first);
-    // Of this block, so that no sum waits for the block before.
-    Lanes part{};
-    for (size_t i = 0; i < kLanes; ++i) {
-      std::memcpy(&row, second[begin + i].data(), sizeof row);
-      part += (first[i] > 0 ? first[i] : 0) * row;
-    }
-    second_sums += part;
-  }
   float result = last_bias;
-  for (size_t i = 0; i < kLanes; ++i) result += (second_sums[i] > 0 ? second_sums[i] : 0) * last[i];
+  for (size_t i = 0; i < kSecondLayer; ++i) {
+    const float sum = even[i / kLanes][i % kLanes] + odd[i / kLanes][i % kLanes];
+    result += (sum > 0 ? sum : 0) * last[i];
+  }
   return std::clamp(result, -kMostLogRatio, kMostLogRatio);
 }
 
