@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <mutex>
+
 #include "emulator/emulated_device.h"
 #include "kernels/launch.h"
 
@@ -36,6 +39,54 @@ TEST(BuildCache, BuildsAheadInTheBackground) {
     for (size_t i = 0; i < emulated_configs().size(); ++i) cache.prefetch(spec(i));
     for (size_t i = 0; i < emulated_configs().size(); ++i) EXPECT_TRUE(cache.build(spec(i)).ok());
   }
+}
+
+// Notes what it builds, and builds nothing before it is let go.
+class HeldDevice : public BuildCache {
+ public:
+  HeldDevice() : BuildCache(make_emulated_device(), 0) {}
+  Result<std::shared_ptr<Kernel>> build(const KernelSpec& spec) override {
+    {
+      std::unique_lock lock(mutex_);
+      order_.push_back(spec.name);
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return free_; });
+    }
+    return BuildCache::build(spec);
+  }
+  void wait_for_the_first() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !order_.empty(); });
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    free_ = true;
+    changed_.notify_all();
+  }
+  std::vector<std::string> wait_for(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return order_.size() == count; });
+    return order_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> order_;
+  bool free_ = false;
+};
+
+TEST(BuildCache, BuildsFirstWhatIsAskedForNext) {
+  auto device = std::make_unique<HeldDevice>();
+  HeldDevice& held = *device;
+  BuildCache cache(std::move(device), 1);
+  cache.prefetch(spec(0));
+  held.wait_for_the_first();
+  cache.prefetch(spec(1));
+  cache.prefetch(spec(2));
+  cache.prefetch_first({spec(3), spec(2), spec(0)});
+  held.let_go();
+  EXPECT_EQ(held.wait_for(4), (std::vector<std::string>{spec(0).name, spec(3).name, spec(2).name, spec(1).name}));
 }
 
 TEST(BuildCache, PassesOnWhyAKernelCannotBeBuilt) {

@@ -11,7 +11,7 @@ namespace gemm {
 namespace {
 
 TEST(Protocol, RequestsComeThrough) {
-  Request request{Request::Kind::prepare, packed_problem(5, 6, 7, Op::T, Op::N, 3), {}, Stage::finals};
+  Request request{Request::Kind::prepare, packed_problem(5, 6, 7, Op::T, Op::N, 3), {}, Stage::finals, true};
   for (const KernelConfig& config : emulated_configs()) request.choices.push_back({config, 3, Reduction::kernel});
   const std::string line = to_line(request);
   EXPECT_EQ(line.find('\n'), std::string::npos);
@@ -21,6 +21,7 @@ TEST(Protocol, RequestsComeThrough) {
   EXPECT_EQ(read->problem, request.problem);
   EXPECT_EQ(read->choices, request.choices);
   EXPECT_EQ(read->stage, request.stage);
+  EXPECT_TRUE(read->ahead);
 }
 
 TEST(WorkerProcess, LongTimeLimitsAreNoShortOnes) {

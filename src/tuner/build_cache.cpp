@@ -30,6 +30,20 @@ void BuildCache::prefetch(const KernelSpec& spec) {
   changed_.notify_all();
 }
 
+void BuildCache::prefetch_first(const std::vector<KernelSpec>& specs) {
+  if (threads_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (auto spec = specs.rbegin(); spec != specs.rend(); ++spec) {
+    Entry& entry = entries_[spec->name];
+    if (entry.state == Entry::State::queued) std::erase(queue_, &entry);
+    if (entry.state != Entry::State::idle && entry.state != Entry::State::queued) continue;
+    entry.spec = *spec;
+    entry.state = Entry::State::queued;
+    queue_.push_front(&entry);
+  }
+  changed_.notify_all();
+}
+
 double BuildCache::build_ms(const KernelSpec& spec) {
   const std::lock_guard lock(mutex_);
   const auto place = entries_.find(spec.name);

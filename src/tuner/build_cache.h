@@ -27,6 +27,9 @@ class BuildCache : public Device {
   // Queues a build, so that a later build() of the same kernel finds it done or under way.
   void prefetch(const KernelSpec& spec);
 
+  // Queues these before all others, in their order: they are about to be asked for, one after the other.
+  void prefetch_first(const std::vector<KernelSpec>& specs);
+
   // Milliseconds that compiling and loading took; 0 for a kernel that was not built here.
   double build_ms(const KernelSpec& spec);
 

@@ -89,8 +89,8 @@ class CandidateRanker::Selection {
     return true;
   }
   size_t count(Kind kind) const {
-    return static_cast<size_t>(std::count_if(choices_.begin(), choices_.end(),
-                                             [&](const Choice& choice) { return kind_of(choice) == kind; }));
+    return static_cast<size_t>(
+        std::count_if(choices_.begin(), choices_.end(), [&](const Choice& choice) { return kind_of(choice) == kind; }));
   }
   const std::vector<Choice>& choices() const { return choices_; }
 

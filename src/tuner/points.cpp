@@ -43,7 +43,9 @@ std::optional<double> median_of(const std::vector<double>& samples_us) {
 }  // namespace
 
 bool breaks_tie_before(const Choice& a, const Choice& b) {
-  const auto order = [](const Choice& c) { return std::make_tuple(c.split_k, config_id(c.config), c.reduction, c.relayout); };
+  const auto order = [](const Choice& c) {
+    return std::make_tuple(c.split_k, config_id(c.config), c.reduction, c.relayout);
+  };
   return order(a) < order(b);
 }
 
@@ -78,13 +80,8 @@ std::optional<PointResult> from_table_point(const Table& table, const TablePoint
   if (point.kernel.empty()) return result;
   const PortfolioKernel* kernel = table.find_kernel(point.kernel);
   if (kernel == nullptr) return std::nullopt;
-  result.options.push_back({choice_of(point, kernel->config),
-                            Stage::finals,
-                            point.time_us,
-                            point.max_scaled_error,
-                            kernel->registers,
-                            kernel->spill_bytes,
-                            kernel->shared_bytes});
+  result.options.push_back({choice_of(point, kernel->config), Stage::finals, point.time_us, point.max_scaled_error,
+                            kernel->registers, kernel->spill_bytes, kernel->shared_bytes});
   return result;
 }
 

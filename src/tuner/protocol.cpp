@@ -43,6 +43,7 @@ std::string to_line(const Request& request) {
   return Json{{"request", request.kind == Request::Kind::prepare ? "prepare" : "run"},
               {"problem", to_json(request.problem)},
               {"stage", to_string(request.stage)},
+              {"ahead", request.ahead},
               {"choices", choices}}
       .dump();
 }
@@ -62,6 +63,7 @@ std::optional<Request> request_from_line(const std::string& line) {
     request.kind = kind == "prepare" ? Request::Kind::prepare : Request::Kind::run;
     request.problem = problem_from_json(json.at("problem"));
     request.stage = stage_from_string(json.at("stage").get<std::string>());
+    request.ahead = json.at("ahead").get<bool>();
     for (const Json& choice : json.at("choices")) request.choices.push_back(choice_from_json(choice));
     return request;
   } catch (const std::exception&) {

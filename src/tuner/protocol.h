@@ -3,7 +3,7 @@
 //   coordinator                               worker
 //                                             hello {device, environment}   or  failed {message}
 //   prepare {problem, choices}                (compiles in the background, no reply)
-//   run {problem, choices, stage}             begun {index, phase} ... finished {index, outcome} ... [baselines] done
+//   run {problem, choices, stage, ahead}      begun {index, phase} ... finished {index, outcome} ... [baselines] done
 //
 // `begun` names what is in flight, so that a hang or a crash is charged to it; index -1 is the problem as a whole.
 #pragma once
@@ -23,6 +23,7 @@ struct Request {
   Problem problem;
   std::vector<Choice> choices;
   Stage stage = Stage::screen;
+  bool ahead = false;  // run: compile all of them in the background too, before what was prepared
 };
 
 // setup: operands and reference of the problem; build: waiting for the compiler; run: on the GPU.

@@ -138,8 +138,8 @@ class TuneRun {
     }
   }
 
-  // Winners of the nearest tuned problems with the same ops, with the split that suits this problem.
-  void add_neighbours(const Problem& problem, std::vector<Choice>& candidates) const {
+  // Winners of the nearest tuned problems with the same ops.
+  std::vector<KernelConfig> nearest_winners(const Problem& problem) const {
     std::vector<std::pair<double, KernelConfig>> winners;
     for (const auto& [name, evidence] : log_.evidence()) {
       const Problem& other = evidence.problem;
@@ -148,10 +148,21 @@ class TuneRun {
       if (!result.options.empty()) winners.emplace_back(distance(problem, other), result.options.front().choice.config);
     }
     std::stable_sort(winners.begin(), winners.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (size_t i = 0; i < std::min(kNeighbours, winners.size()); ++i)
-      if (const auto best = ranker_.best_split(winners[i].second, problem))
-        if (std::find(candidates.begin(), candidates.end(), best->choice) == candidates.end())
-          candidates.push_back(best->choice);
+    std::vector<KernelConfig> nearest;
+    for (size_t i = 0; i < std::min(kNeighbours, winners.size()); ++i) nearest.push_back(winners[i].second);
+    return nearest;
+  }
+
+  // Those, with the split that suits this problem; and on copies of its operands those of problems like the copies.
+  void add_neighbours(const Problem& problem, std::vector<Choice>& candidates) const {
+    const auto add = [&](const std::optional<PredictedChoice>& best) {
+      if (best && std::find(candidates.begin(), candidates.end(), best->choice) == candidates.end())
+        candidates.push_back(best->choice);
+    };
+    for (const KernelConfig& winner : nearest_winners(problem)) add(ranker_.best_split(winner, problem));
+    for (const Relayout relayout : relayouts_of(problem, device_))
+      for (const KernelConfig& winner : nearest_winners(relaid_problem(relayout, problem)))
+        if (gains_by_relayout(winner)) add(best_on_copies(winner, relayout, problem, device_, kWorkspaceBytes));
   }
 
   // Of finished problems, and of those where only cuBLAS was right.

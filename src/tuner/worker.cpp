@@ -104,11 +104,18 @@ class Worker {
   }
 
  private:
+  static std::vector<KernelSpec> kernels_of(const Request& request) {
+    std::vector<KernelSpec> specs;
+    for (const Choice& choice : request.choices) specs.push_back(variant_spec(variant_of(choice, request.problem, {})));
+    return specs;
+  }
+
   void prepare(const Request& request) {
-    for (const Choice& choice : request.choices) device_.prefetch(variant_spec(variant_of(choice, request.problem, {})));
+    for (const KernelSpec& spec : kernels_of(request)) device_.prefetch(spec);
   }
 
   void run(const Request& request) {
+    if (request.ahead) device_.prefetch_first(kernels_of(request));
     if (!set_up(request.problem)) return;
     if (request.stage == Stage::finals || request.stage == Stage::calibration)
       run_interleaved(request);

@@ -66,7 +66,7 @@ WorkerSession::Attempt WorkerSession::attempt(const Problem& problem, std::vecto
                                               const OutcomeHandler& on_outcome, StageResult& result) {
   Attempt attempt;
   const std::vector<Choice> sent = pending;
-  process_->send(to_line(Request{Request::Kind::run, problem, sent, stage}));
+  process_->send(to_line(Request{Request::Kind::run, problem, sent, stage, prefetching_}));
   while (true) {
     std::string line;
     const WorkerProcess::Status status = process_->receive(line, limit_s(problem, attempt.in_flight, sent.size()));
