@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kNearBest =
     0.6;  // relative distance to the best time at which a time counts half: which comes first matters
-constexpr uint64_t kNetworks = 4;  // one alone makes choices 1 % slower, eight make them no faster
+constexpr double kLeastProductShare = 0.3;  // of the time of a choice with copies of operands
+constexpr uint64_t kNetworks = 4;           // one alone makes choices 1 % slower, eight make them no faster
 
 // To mean 0 and variance 1, for networks learn slowly of anything else.
 template <size_t Size>
@@ -93,48 +94,60 @@ class Fit {
       for (FitRow& row : problem.rows) choice_scale_.apply(row.inputs);
     }
     LearnedModel model;
-    model.problems = static_cast<int>(problems_.size());
+    model.problems = measured_problems_;
     for (uint64_t seed = 1; seed <= kNetworks; ++seed) keep(fit_network(problems_, kernels_, seed), model);
     table_.learned_model = std::move(model);
   }
 
  private:
+  // With its relaid problems, since the model is about products alone: those on copies are of another problem.
   void add(const PointResult& result) {
-    const CostProblem seen(result.problem);
-    FitProblem problem{problem_inputs(seen), {}};
+    // Of some problems only the winner is known, from an older table: that says where it wins, and nothing of the others.
+    if (std::count_if(result.options.begin(), result.options.end(), [&](const auto& o) { return number_of(o); }) < 2) return;
     double best_us = result.cublas_us.value_or(std::numeric_limits<double>::infinity());
     for (const PointOption& option : result.options)
       if (number_of(option)) best_us = std::min(best_us, option.time_us.median);
-    const auto add_row = [&](size_t kernel, const ChoiceInputs& inputs, double predicted_us, double us) {
+    ++measured_problems_;
+    for (const Relayout relayout : {Relayout::none, Relayout::a, Relayout::b, Relayout::ab})
+      add_product(result, relayout, best_us);
+  }
+
+  // The choices with that relayout. How near a choice is to the best time, copies and all, makes its weight.
+  void add_product(const PointResult& result, Relayout relayout, double best_us) {
+    const CostProblem seen(relaid_problem(relayout, result.problem));
+    FitProblem problem{problem_inputs(seen), {}};
+    const auto add_row = [&](size_t kernel, const ChoiceInputs& inputs, double predicted_us, double product_us, double us) {
       const double behind = (us / best_us - 1) / kNearBest;
-      problem.rows.push_back(
-          {kernel, inputs, static_cast<float>(std::log(us / predicted_us)), static_cast<float>(1 / (1 + behind * behind))});
+      problem.rows.push_back({kernel, inputs, static_cast<float>(std::log(product_us / predicted_us)),
+                              static_cast<float>(1 / (1 + behind * behind))});
       choice_scale_.see(inputs);
       is_measured_[kernel] = true;
     };
     for (const PointOption& option : result.options) {
       const std::optional<size_t> kernel = number_of(option);
-      if (!kernel) continue;
-      const auto& [config, split_k, reduction, relayout] = option.choice;
+      if (!kernel || option.choice.relayout != relayout) continue;
+      const double us = option.time_us.median;
+      const double product_us = us - relayout_us(table_.device, relayout, result.problem);
+      // Copies that took so little longer than predicted would leave next to nothing of a short product.
+      if (product_us < kLeastProductShare * us) continue;
       const KernelCost& cost = costs_[*kernel];
+      const auto& [config, split_k, reduction, its_relayout] = option.choice;
       const CostTerms terms = cost.terms(seen, split_k, reduction);
-      add_row(*kernel, choice_inputs(config, cost.sm_count, seen, split_k, reduction, terms), terms.us(),
-              option.time_us.median);
+      add_row(*kernel, choice_inputs(config, cost.sm_count, seen, split_k, reduction, terms), terms.us(), product_us, us);
     }
-    // Of some problems only the winner is known, from an older table: that says where it wins, and nothing of the others.
-    if (problem.rows.size() < 2) return;
-    if (result.cublas_us) {
+    if (result.cublas_us && relayout == Relayout::none) {
       const CostTerms terms = cublas_terms(table_.device, seen);
-      add_row(cublas_, cublas_inputs(terms), terms.us(), *result.cublas_us);
+      add_row(cublas_, cublas_inputs(terms), terms.us(), *result.cublas_us, *result.cublas_us);
     }
+    if (problem.rows.empty()) return;
     problem_scale_.see(problem.inputs);
     problems_.push_back(std::move(problem));
   }
 
-  // Of the portfolio. The model is about the product alone, not about copies before it.
+  // Of the portfolio.
   std::optional<size_t> number_of(const PointOption& option) const {
     const auto found = number_of_.find(config_id(option.choice.config));
-    if (found == number_of_.end() || option.choice.relayout != Relayout::none) return std::nullopt;
+    if (found == number_of_.end()) return std::nullopt;
     return found->second;
   }
 
@@ -156,6 +169,7 @@ class Fit {
   std::vector<KernelCost> costs_;
   std::vector<KernelInputs> kernels_;
   std::vector<bool> is_measured_;
+  int measured_problems_ = 0;
   std::vector<FitProblem> problems_;
   Scale<kProblemInputs> problem_scale_;
   Scale<kChoiceInputs> choice_scale_;
