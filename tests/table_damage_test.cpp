@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "dispatch/selector.h"
 #include "dispatch_cases.h"
 
 namespace gemm::test {
@@ -93,6 +94,7 @@ TEST(TableDamage, APointThatCannotBeUsedIsLeftOutAlone) {
       {"\"kernel\": \"" + kernel, "\"kernel\": \"tile_of_nobody", "not in the portfolio"},
       {"\"kernel\": \"" + kernel + "\"", "\"kernel\": 7", "\"kernel\""},
       {"\"reduction\": \"ticket\"", "\"reduction\": \"atomic\"", "reduction"},
+      {"\"reduction\": \"ticket\"", "\"reduction\": \"ticket\", \"relayout\": \"ba\"", "relayout"},
       {"\"use\": \"kernel\"", "\"use\": \"magma\"", "use"},
       {"\"ops\": \"NN\"", "\"ops\": \"NX\"", "ops"},
       {"\"m\": 64", "\"m\": 0", "\"m\""},
@@ -109,7 +111,7 @@ TEST(TableDamage, APointThatCannotBeUsedIsLeftOutAlone) {
     ASSERT_EQ(warnings.size(), 1u) << c.to;
     EXPECT_NE(warnings[0].find(c.message), std::string::npos) << warnings[0];
     EXPECT_NE(warnings[0].find("points[1]"), std::string::npos) << warnings[0];
-    EXPECT_TRUE(table->find_point(packed_problem(16, 16, 16))) << c.to;
+    EXPECT_TRUE(Selector(&*table, table->device).find_point(packed_problem(16, 16, 16))) << c.to;
     EXPECT_EQ(table->points.size(), c.to[0] == '7' ? 2u : 1u) << c.to;
   }
 }

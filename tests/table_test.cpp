@@ -11,6 +11,7 @@
 #include <limits>
 #include <sstream>
 
+#include "dispatch/selector.h"
 #include "dispatch_cases.h"
 
 namespace gemm::test {
@@ -20,6 +21,11 @@ std::string read(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+// The point of the same sizes, ops and batch count.
+const TablePoint* find_point(const Table& table, const Problem& problem) {
+  return Selector(&table, table.device).find_point(problem);
 }
 
 Table sample() {
@@ -49,6 +55,7 @@ Table sample() {
   table.points[0].cublaslt_best_us = 9.25;
   table.points[0].max_scaled_error = 0.0123456;
   table.points[0].ties = {"b", "a"};
+  table.points[0].relayout = Relayout::ab;
   return table;
 }
 
@@ -64,18 +71,19 @@ TEST(Table, ReadsBackWhatItWrites) {
   EXPECT_EQ(back.device.limits.shared_bytes_per_block, table.device.limits.shared_bytes_per_block);
   EXPECT_EQ(back.environment, table.environment);
   ASSERT_EQ(back.points.size(), 3u);
-  const TablePoint* point = back.find_point(packed_problem(64, 64, 64, Op::T, Op::N, 3));
+  const TablePoint* point = find_point(back, packed_problem(64, 64, 64, Op::T, Op::N, 3));
   ASSERT_TRUE(point);
   EXPECT_TRUE(point->use_cublas);
   EXPECT_EQ(point->kernel, table.points[0].kernel);
   EXPECT_EQ(point->split_k, 4);
   EXPECT_EQ(point->reduction, Reduction::kernel);
+  EXPECT_EQ(point->relayout, Relayout::ab);
   EXPECT_EQ(point->time_us.n, 20);
   EXPECT_EQ(point->cublas_us, 9.5);
   EXPECT_EQ(point->cublaslt_best_us, 9.25);
   EXPECT_EQ(point->max_scaled_error, 0.01235);
   EXPECT_EQ(point->ties, table.points[0].ties);
-  const TablePoint* none = back.find_point(packed_problem(5, 5, 5));
+  const TablePoint* none = find_point(back, packed_problem(5, 5, 5));
   ASSERT_TRUE(none);
   EXPECT_EQ(none->kernel, "");
   EXPECT_FALSE(none->cublaslt_best_us);
@@ -153,9 +161,9 @@ TEST(Table, HasOneLineForEachKernelAndPoint) {
 
 TEST(Table, FindsTheSameSizesOpsAndBatchWhateverTheLeadingDimensions) {
   const Table table = sample();
-  EXPECT_TRUE(table.find_point(with_ld(packed_problem(8, 4096, 512, Op::N, Op::T), 100, 5000, 9)));
-  EXPECT_FALSE(table.find_point(packed_problem(8, 4096, 512, Op::N, Op::N)));
-  EXPECT_FALSE(table.find_point(packed_problem(8, 4096, 512, Op::N, Op::T, 2)));
+  EXPECT_TRUE(find_point(table, with_ld(packed_problem(8, 4096, 512, Op::N, Op::T), 100, 5000, 9)));
+  EXPECT_FALSE(find_point(table, packed_problem(8, 4096, 512, Op::N, Op::N)));
+  EXPECT_FALSE(find_point(table, packed_problem(8, 4096, 512, Op::N, Op::T, 2)));
 }
 
 TEST(Table, MatchesByCapabilitySizeAndMemory) {

@@ -24,16 +24,6 @@ const PortfolioKernel* Table::find_kernel(const std::string& id) const {
   return nullptr;
 }
 
-const TablePoint* Table::find_point(const Problem& problem) const {
-  for (const TablePoint& point : points) {
-    const Problem& p = point.problem;
-    if (p.m == problem.m && p.n == problem.n && p.k == problem.k && p.op_a == problem.op_a && p.op_b == problem.op_b &&
-        p.batch == problem.batch)
-      return &point;
-  }
-  return nullptr;
-}
-
 Result<Table> load_table(const std::string& path, std::vector<std::string>* warnings) {
   const Result<std::string> text = read_regular_file(path, kMaxTableBytes);
   if (!text) return Failure{"cannot read table '" + path + "': " + text.error()};

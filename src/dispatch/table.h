@@ -90,7 +90,6 @@ struct Table {
   std::vector<double> portfolio_curve;
 
   const PortfolioKernel* find_kernel(const std::string& id) const;
-  const TablePoint* find_point(const Problem& problem) const;  // same sizes, ops and batch count
 };
 
 // Reading never throws: entries that cannot be used are left out and reported once each in *warnings.
