@@ -364,6 +364,29 @@ TEST(HotPath, AKnownShapeAllocatesNothing) {
   EXPECT_EQ(scripted.statistics().exact, 55u);
 }
 
+// The panels of a product on copies need less than the whole product, which runs where nothing is copied.
+TEST(HotPath, ProductsThatNameTheirOperandsOnTheGpuFitTheirWorkspaceWithoutCopies) {
+  const Problem p = packed_problem(64, 200'000, 1024, Op::N, Op::N);
+  Scripted scripted;
+  const Choice choice{emulated_configs()[10], 4, Reduction::ticket, Relayout::b};
+  ASSERT_EQ(why_illegal(choice, p, scripted.device->info(), kWorkspaceBytes), "");
+  ASSERT_NE(why_illegal(without_relayout(choice), p, scripted.device->info(), kWorkspaceBytes), "");
+  force(scripted.get(), choice, {p});
+  for (const bool arrays : {false, true}) {
+    const gemm_problem_t problem = c_problem(p);
+    const float scalars[] = {1, 0};
+    float* const matrices[] = {kSomewhere};
+    ASSERT_EQ(arrays ? gemm_sgemm_batched_ex(scripted.get(), nullptr, &problem, GEMM_SCALARS_HOST, scalars, matrices,
+                                             matrices, scalars + 1, matrices)
+                     : gemm_sgemm_ex(scripted.get(), nullptr, &problem, GEMM_SCALARS_DEVICE, scalars, kSomewhere, kSomewhere,
+                                     scalars + 1, kSomewhere),
+              GEMM_SUCCESS)
+        << gemm_last_error();
+    const TileArgs& launched = scripted.device->launches().back().args;
+    EXPECT_EQ(launched.split_k, 1) << "partial tiles of all of C take more than the workspace";
+  }
+}
+
 TEST(HotPath, PlansThatAreDroppedAreMadeAgain) {
   Scripted scripted;
   scripted.device->remember_launches(false);

@@ -11,6 +11,15 @@ namespace {
 
 bool is_cublas(const Candidate& candidate) { return candidate.use_cublas; }
 
+// Matrices and scalars that the call leaves on the GPU are read where they are (build_plan), so a choice has to be legal
+// without its copies: the whole product at once may need more than its panels.
+void drop_relayouts(Decision& decision, const Problem& problem, const DeviceInfo& device, int64_t workspace) {
+  for (Candidate& candidate : decision.candidates) candidate.choice = without_relayout(candidate.choice);
+  std::erase_if(decision.candidates, [&](const Candidate& candidate) {
+    return !candidate.use_cublas && !why_illegal(candidate.choice, problem, device, workspace).empty();
+  });
+}
+
 int64_t tickets_of(const TilePlan& plan, int sm_count) {
   const KernelConfig& config = plan.choice.config;
   // The tiles of the last two waves at most.
@@ -79,6 +88,7 @@ Decision Context::decide(const Problem& problem, const Operands& operands, int64
   if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return {{{.rule = Rule::cublas, .use_cublas = true}}, {}};
   if (policy_ == GEMM_POLICY_REPRODUCIBLE) return decide_reproducible(problem, workspace);
   Decision decision = selector_->choose(problem, workspace);
+  if (operands.indirect.any()) drop_relayouts(decision, problem, device_->info(), workspace);
   if (policy_ == GEMM_POLICY_TUNED_ONLY) std::erase_if(decision.candidates, is_cublas);
   // Whether A and B are read where alpha on the device is 0 is for our kernels to say.
   if (operands.indirect.scalars)
