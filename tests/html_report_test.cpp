@@ -2,6 +2,7 @@
 #include "tuner/html_report.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cmath>
@@ -257,6 +258,8 @@ TEST(HtmlReportProgram, WritesWholePagesOrNothing) {
   std::ofstream(folder.file("broken.json")) << "{";
   std::ofstream(folder.file("kept.html")) << "as it was";
   std::filesystem::create_directory(folder.file("folder.html"));
+  std::filesystem::create_symlink("t.json", folder.file("link.json"));
+  ASSERT_EQ(mkfifo(folder.file("pipe").c_str(), 0600), 0);
   struct Case {
     const char* arguments;
     int exit_code;
@@ -274,6 +277,10 @@ TEST(HtmlReportProgram, WritesWholePagesOrNothing) {
                         {"t.json --bench b.csv", 2, "--html"},
                         {"t.json --html", 2, "--html"},
                         {"t.json --html ''", 1, "cannot write ''"},
+                        {"t.json --html ./t.json", 2, "would write over './t.json'"},
+                        {"t.json --html link.json", 2, "would write over 'link.json'"},
+                        {"t.json --html b.csv --bench b.csv", 2, "would write over 'b.csv'"},
+                        {"t.json --html pipe", 1, "cannot write 'pipe': not a regular file"},
                         {"t.json --html folder.html", 1, "cannot write 'folder.html'"},
                         {"t.json --html no/such/page.html", 1, "cannot write 'no/such/page.html'"}}) {
     const test::CommandResult result = test::run_command("cd '" + folder.path() + "' && '" + program + "' " + c.arguments);
@@ -289,7 +296,7 @@ TEST(HtmlReportProgram, WritesWholePagesOrNothing) {
   expect_parts(content("new.html"), {"Sample GPU", "<dd>b.csv</dd>", "<td>small</td>", "</html>"});
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
-  EXPECT_EQ(files, 6) << "no temporary file is left";
+  EXPECT_EQ(files, 8) << "no temporary file is left";
 }
 
 }  // namespace

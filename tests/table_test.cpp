@@ -196,6 +196,21 @@ TEST(Table, SavesAndReplacesAtomically) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a temporary file is left";
 }
 
+TEST(Table, ReplacesWhatALinkLeadsToAndNoDevices) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("table.json"), link = folder.file("link.json"), pipe = folder.file("pipe");
+  ASSERT_TRUE(save_table({}, path));
+  std::filesystem::create_symlink("table.json", link);
+  ASSERT_TRUE(save_table(sample(), link));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read(path), to_json(sample()));
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const Result<bool> saved = save_table(sample(), pipe);
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().find("not a regular file"), std::string::npos) << saved.error();
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
 TEST(Table, FailedSaveNamesPathAndReason) {
   const TemporaryFolder folder;
   const Result<bool> missing = save_table(sample(), folder.file("no/such/folder/table.json"));

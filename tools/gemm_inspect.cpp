@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,12 @@ Table load(const std::string& path, std::vector<std::string>& warnings) {
   return std::move(loaded.table);
 }
 
+// A page in place of what it was made from would cost hours of tuning.
+bool is_input(const std::string& html_path, const std::string& input_path) {
+  std::error_code not_there;
+  return std::filesystem::equivalent(html_path, input_path, not_there);
+}
+
 void write_html(const ReportInput& input, const std::string& path) {
   const Result<bool> written = replace_file(path, html_report(input));
   if (!written) throw Error("cannot write '" + path + "': " + written.error());
@@ -56,6 +63,10 @@ int run(int argc, char** argv) {
   Result<Problem> problem = packed_problem(1, 1, 1);
   if (!shape.empty() && !(problem = problem_from_text(shape)).ok()) {
     std::fprintf(stderr, "gemm-inspect: %s\n", problem.error().c_str());
+    return 2;
+  }
+  if (html->count() > 0 && (is_input(html_path, path) || is_input(html_path, bench_path))) {
+    std::fprintf(stderr, "gemm-inspect: --html would write over '%s', which is to be read\n", html_path.c_str());
     return 2;
   }
   std::vector<BenchRow> bench;

@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace gemm {
@@ -55,7 +57,25 @@ Result<std::string> read_beginning(const std::string& path, size_t bytes) {
   return read_from(file.get(), bytes);
 }
 
-Result<bool> replace_file(const std::string& path, const std::string& content) {
+namespace {
+
+// What renaming would replace: the file that a link leads to, never a device or a pipe. A folder is left to rename to
+// refuse.
+Result<std::string> replaceable(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return path;
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return Failure{"not a regular file"};
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  if (!real) return Failure{std::strerror(errno)};
+  return std::string(real.get());
+}
+
+}  // namespace
+
+Result<bool> replace_file(const std::string& given_path, const std::string& content) {
+  const Result<std::string> replaced = replaceable(given_path);
+  if (!replaced) return Failure{replaced.error()};
+  const std::string& path = *replaced;
   static std::atomic<unsigned> counter{0};
   const std::string temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
   FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
