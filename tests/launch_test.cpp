@@ -68,6 +68,19 @@ TEST(Variant, NoLoadIsCutByTheLastRow) {
   EXPECT_EQ(widths(65, 66, 67, Op::T, Op::N), std::pair(4, 4)) << "along k only the tail is cut, and copied in pieces";
 }
 
+// What callers may pass, of which nothing that is accessed lies so far away. UBSan sees what else overflows.
+TEST(Variant, NoLeadingDimensionOrSizeOverflows) {
+  for (const int64_t ld : {int64_t{1} << 30, int64_t{1} << 58, std::numeric_limits<int64_t>::max()}) {
+    Problem p = packed_problem(64, 1, 1);
+    p.lda = ld;
+    EXPECT_TRUE(variant_for(emulated_configs().front(), p, {}).long_ld) << ld;
+  }
+  const Choice choice{emulated_configs()[2], 2, Reduction::cluster, Relayout::ab};
+  Problem p{1, 1, 1};
+  p.m = p.k = p.lda = p.ldb = p.ldc = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(why_illegal(choice, p, default_emulator_options().info, kWorkspaceBytes), "a dimension does not fit 32 bits");
+}
+
 TEST(Split, EveryBlockGetsAStage) {
   const auto split = [](int64_t k, int wanted) { return effective_split(kConfig, packed_problem(64, 64, k), wanted); };
   EXPECT_EQ(split(kConfig.BK, 8), 1);

@@ -148,6 +148,22 @@ TEST(Table, ANetworkOfAnotherSizeIsLeftOutWithAWarning) {
   EXPECT_NE(warnings[0].find("second_bias"), std::string::npos) << warnings[0];
 }
 
+TEST(Table, TraitsForOtherNetworksAreToldOfAndThePointsUsed) {
+  for (const size_t networks : {0, 1, 2, 3}) {
+    Table table = sample();
+    if (networks == 0)
+      table.learned_model.reset();
+    else
+      table.learned_model->networks.resize(networks);
+    for (PortfolioKernel& kernel : table.portfolio) kernel.traits.resize(2);
+    std::vector<std::string> warnings;
+    const Table back = parse_table(to_json(table), &warnings).value_or_throw();
+    EXPECT_EQ(back.points.size(), table.points.size());
+    EXPECT_EQ(warnings.size(), networks == 2 ? 0u : 1u);
+    for (const std::string& warning : warnings) EXPECT_NE(warning.find("traits"), std::string::npos) << warning;
+  }
+}
+
 TEST(Table, HasOneLineForEachKernelAndPoint) {
   std::istringstream text(to_json(sample()));
   int kernels = 0, points = 0;

@@ -1,5 +1,6 @@
 // Reads a table from JSON. The text as a whole must be JSON and name its device; below that, each kernel and each point
 // stands alone: one that cannot be used is left out with a warning, and the rest is used.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -340,6 +341,18 @@ void read_calibrated(const json& root, Table& table, std::vector<std::string>* w
   read("portfolio_curve", [&](const json& value) { table.portfolio_curve = read_curve(value); });
 }
 
+// Such kernels are not predicted, which nobody would notice. Where the networks were left out, that has been said.
+void check_traits(const json& root, const Table& table, std::vector<std::string>* warnings) {
+  if (!warnings || (root.contains("learned_model") && !table.learned_model)) return;
+  const size_t networks = table.learned_model ? table.learned_model->networks.size() : 0;
+  const auto others = std::count_if(table.portfolio.begin(), table.portfolio.end(), [&](const PortfolioKernel& kernel) {
+    return !kernel.traits.empty() && kernel.traits.size() != networks;
+  });
+  if (others > 0)
+    warnings->push_back("the traits of " + std::to_string(others) + " kernels are not for the table's " +
+                        std::to_string(networks) + " networks, so these kernels are not predicted");
+}
+
 Table read_table(const json& root, std::vector<std::string>* warnings) {
   Table table;
   table.version = small_integer(root, "version");
@@ -355,6 +368,7 @@ Table read_table(const json& root, std::vector<std::string>* warnings) {
   read_entries(root, "portfolio", read_kernel, table, table.portfolio, warnings);
   read_entries(root, "points", read_point, table, table.points, warnings);
   read_calibrated(root, table, warnings);
+  check_traits(root, table, warnings);
   return table;
 }
 

@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kLeastSharedSteps = 4;
 
 // True when byte offsets inside a tile do not fit 32 bits: `lines` lines of `ld` floats.
-bool needs_long_offsets(int lines, int64_t ld) { return (static_cast<int64_t>(lines) * ld + 1024) * 4 > 0xffffffffll; }
+// Divided, because callers may give any leading dimension to a matrix of one column.
+bool needs_long_offsets(int lines, int64_t ld) { return ld > (0xffffffffll / 4 - 1024) / lines; }
 
 }  // namespace
 
@@ -218,7 +219,8 @@ std::string why_relaid_illegal(const Choice& choice, const Problem& p, const Dev
     return "copies of its operands need " + std::to_string(product.copy_bytes()) + " bytes of workspace, " +
            std::to_string(workspace) + " are available";
   for (const Problem& part : {product.panel, product.last})
-    if (std::string why = why_illegal(without_relayout(choice), part, device, workspace - product.copy_bytes()); !why.empty())
+    if (std::string why = why_illegal(without_relayout(choice), part, device, workspace - product.copy_bytes());
+        !why.empty())
       return why + ", beside copies of " + std::to_string(product.copy_bytes()) + " bytes";
   return {};
 }
@@ -229,16 +231,16 @@ std::string why_illegal(const Choice& choice, const Problem& p, const DeviceInfo
   if (const char* why = why_invalid(choice.config, device.limits)) return why;
   if (choice.reduction == Reduction::stream_k && (!is_persistent(choice.config) || choice.split_k != 1))
     return "stream_k needs persistent blocks (load warp_specialized) and split_k 1";
+  // The kernel counts in 32 bits and rounds up to whole tiles.
+  const int64_t limit = kMaxInt - 1024;
+  if (p.m > limit || p.n > limit || p.k > limit || tiles_of(choice.config, p) > kMaxInt)
+    return "a dimension does not fit 32 bits";
   if (const char* why = why_cluster_illegal(choice, p, device.limits)) return why;
   if (choice.config.family == Family::batch) {
     if (choice.split_k != 1) return "the batch family does not split k";
     if (p.m > choice.config.BM || p.n > choice.config.BN) return "the batch family needs m <= BM and n <= BN";
   }
   if (choice.split_k < 1 || choice.split_k > kMaxGridYZ) return "split_k must lie between 1 and 65535";
-  // The kernel counts in 32 bits and rounds up to whole tiles.
-  const int64_t limit = kMaxInt - 1024;
-  if (p.m > limit || p.n > limit || p.k > limit || tiles_of(choice.config, p) > kMaxInt)
-    return "a dimension does not fit 32 bits";
   if (choice.relayout != Relayout::none && !p.empty()) return why_relaid_illegal(choice, p, device, workspace_available);
   if (const char* why = why_persistent_illegal(choice, p, device)) return why;
   const int64_t bytes = workspace_bytes(choice, p, device.sm_count);
