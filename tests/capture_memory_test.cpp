@@ -51,6 +51,15 @@ int64_t growth(const Captures& captures, int64_t free_bytes_before) {
   return (free_bytes_before - captures.device.free_bytes()) / kStep;
 }
 
+TEST(FirstFit, APlaceOfNothingTakesNoOthersAway) {
+  FirstFit range;
+  const std::optional<int64_t> nothing = range.take(0, 1000), something = range.take(100, 1000);
+  ASSERT_TRUE(nothing && something);
+  range.give_back(*nothing);
+  EXPECT_FALSE(range.empty());
+  EXPECT_NE(range.take(300, 1000), something);
+}
+
 TEST(CaptureMemory, PiecesInUseDoNotOverlapAndHaveZeroTickets) {
   struct Taken {
     const char *begin, *end;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "emulator/emulated_device.h"
 
 namespace gemm {

@@ -1,5 +1,5 @@
 // The analytic model of a kernel's time. The tuner ranks candidates by it before anything is compiled, where it only has to
-// keep the good ones in; the selector, with corrections fitted for each kernel (calibrated_model.h), chooses by it for
+// keep the good ones in; the selector, with corrections that were learned (learned_model.h), chooses by it for
 // problems that nobody tuned. docs/tuning.md states it in words.
 #pragma once
 

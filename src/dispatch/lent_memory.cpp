@@ -17,6 +17,7 @@ int64_t aligned(int64_t bytes) { return (bytes + FirstFit::kAlignment - 1) / Fir
 }  // namespace
 
 std::optional<int64_t> FirstFit::take(int64_t bytes, int64_t end) {
+  bytes = std::max<int64_t>(1, bytes);  // places without length would have the same beginning as others
   int64_t begin = 0;
   for (const auto& [taken_begin, taken_end] : taken_) {
     if (begin + bytes <= taken_begin) break;
@@ -38,7 +39,7 @@ Result<LentMemory> LentMemory::make(Device& device, int64_t workspace_bytes) {
 
 std::optional<LentMemory::Piece> LentMemory::lend(int64_t bytes, int64_t tickets, int64_t end) {
   // A piece has a place among the tickets even where it needs none.
-  const std::optional<int64_t> tickets_at = tickets_.take(std::max<int64_t>(1, tickets) * kTicketBytes, ticket_bytes_);
+  const std::optional<int64_t> tickets_at = tickets_.take(tickets * kTicketBytes, ticket_bytes_);
   if (!tickets_at) return std::nullopt;
   const std::optional<int64_t> workspace_at = workspace_.take(bytes, std::min(end, workspace_bytes_));
   if (!workspace_at) {
