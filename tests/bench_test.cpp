@@ -228,6 +228,8 @@ class BenchProgram : public testing::Test {
     if (!std::ifstream(program_)) GTEST_SKIP() << program_ << " was not built";
     std::ofstream(folder_.file("shapes.csv"))
         << "class,m,n,k,transa,transb,batch,lda,ldb\nsmall,33,17,40,N,T,1,0,\nbatched,8,8,8,N,N,3,9,8\n";
+    save_table(test::table_of(default_emulator_options().info, {emulated_configs()[2]}, {}), folder_.file("t.json"))
+        .value_or_throw();
     std::ofstream(folder_.file("bad.csv")) << "m,n,k,transa,transb\n1,2,x,N,N\n";
   }
   test::CommandResult run(const std::string& arguments) const {
@@ -269,6 +271,8 @@ TEST_F(BenchProgram, BadInputEndsWithAMessageAndTheRightStatus) {
                         {"--emulated --shapes bad.csv", 1, "line 2"},
                         {"--emulated --shapes shapes.csv --csv no/such/folder.csv", 1, "no/such/folder.csv"},
                         {"--emulated --shapes shapes.csv --table missing.json", 1, "missing.json"},
+                        {"--emulated --shapes shapes.csv --csv ./shapes.csv", 2, "overwrite the shapes"},
+                        {"--emulated --shapes shapes.csv --table t.json --csv ./t.json", 1, "overwrite the table"},
                         {"--emulated --ladder", 1, "needs a GPU"}}) {
     const test::CommandResult result = run(c.arguments);
     EXPECT_EQ(result.exit_code, c.exit_code) << c.arguments << "\n" << result.output;

@@ -260,6 +260,7 @@ TEST(BundleProgram, SaysWhatItWouldDoAndWhatIsWrong) {
         {"--bundle x.bundle", 2, "--table"},
         {"--table x.json", 2, "--bundle"},
         {"--bundle x.bundle --table x.json --bundle-kernels some", 2, "--bundle-kernels"},
+        {"--bundle '" + kTablePath + "' --table '" + kTablePath + "' --dry-run", 2, "overwrite the table"},
         {"--bundle x.bundle --table missing.json", 1, "missing.json"},
         {"--bundle no/such/x.bundle --table '" + kTablePath + "'", 1, "no/such/x.bundle"}}) {
     const test::CommandResult result = test::run_command("cd /tmp && " + program + c.arguments);

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -104,10 +103,11 @@ bool bench_shapes(BenchContext& context, const Table* table, const Peaks& peaks,
 bool bench_all(const Options& o) {
   std::vector<Shape> shapes;
   if (!o.shapes.empty()) shapes = read_shapes(o.shapes).value_or_throw();
-  CsvFile csv(o.csv);
   const std::unique_ptr<Device> device = open_device(o);
   const DeviceInfo& info = device->info();
   const std::optional<FoundTable> found = find_table(o, info);
+  if (found && same_file(found->path, o.csv)) throw Error("--csv would overwrite the table '" + found->path + "'");
+  CsvFile csv(o.csv);
   const Table* table = found ? &found->table : nullptr;
   if (found) device->use_cubins(found->kernels);
   const Peaks peaks = measure_peaks(*device).value_or_throw();
@@ -119,11 +119,6 @@ bool bench_all(const Options& o) {
   if (!context->baselines.missing.empty()) warn(context->baselines.missing);
   if (o.ladder) print("\n" + ladder_report(time_ladder(*context, table, o.size, o.rounds).value_or_throw(), o.size));
   return shapes.empty() || bench_shapes(*context, table, peaks, shapes, o.rounds, csv);
-}
-
-bool same_file(const std::string& a, const std::string& b) {
-  std::error_code error;  // of files that are not there, which cannot be the same
-  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, error);
 }
 
 int run(int argc, char** argv) {

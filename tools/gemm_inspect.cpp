@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -33,12 +32,6 @@ Table load(const std::string& path, std::vector<std::string>& warnings) {
   return std::move(loaded.table);
 }
 
-// A page in place of what it was made from would cost hours of tuning.
-bool is_input(const std::string& html_path, const std::string& input_path) {
-  std::error_code not_there;
-  return std::filesystem::equivalent(html_path, input_path, not_there);
-}
-
 void write_html(const ReportInput& input, const std::string& path) {
   const Result<bool> written = replace_file(path, html_report(input));
   if (!written) throw Error("cannot write '" + path + "': " + written.error());
@@ -65,7 +58,7 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "gemm-inspect: %s\n", problem.error().c_str());
     return 2;
   }
-  if (html->count() > 0 && (is_input(html_path, path) || is_input(html_path, bench_path))) {
+  if (html->count() > 0 && (same_file(html_path, path) || same_file(html_path, bench_path))) {
     std::fprintf(stderr, "gemm-inspect: --html would write over '%s', which is to be read\n", html_path.c_str());
     return 2;
   }

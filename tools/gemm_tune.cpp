@@ -16,6 +16,8 @@
 #include "tuner/tuner.h"
 #include "tuner/worker.h"
 
+#include "program.h"
+
 namespace {
 
 using gemm::DeviceInfo;
@@ -255,6 +257,7 @@ int tune(const Arguments& a, const std::string& command_line) {
 }
 
 int bundle(const Arguments& a) {
+  if (gemm::same_file(a.bundle_path, a.bundled_table)) throw UsageError("--bundle would overwrite the table");
   gemm::BundleOptions options;
   options.table_path = a.bundled_table;
   options.output_path = a.bundle_path;
