@@ -9,8 +9,8 @@ namespace gemm::test {
 
 inline constexpr Relayout kRelayouts[] = {Relayout::a, Relayout::b, Relayout::ab};
 
-// Sizes around the tiles of the copying kernel and of the product, padded and misaligned operands, scalars, batches with gaps
-// and with a shared matrix, splits of k.
+// Sizes around the tiles of the copying kernel and of the product, padded and misaligned operands, scalars, batches with
+// gaps and with a shared matrix, splits of k.
 inline std::vector<ProductCase> relayout_cases(const KernelConfig& config, Relayout relayout, Op op_a, Op op_b) {
   std::vector<ProductCase> cases;
   const auto add = [&](int64_t m, int64_t n, int64_t k, int64_t pad, int64_t batch, ProductCase scalars) {

@@ -25,14 +25,14 @@
  * CUDA graphs. Every product may be captured, the first of its kind too, in every capture mode; nothing is enqueued on the
  * captured stream but the product. What a captured product needs of workspace belongs to its graph until the graph, its
  * copies and its executables are destroyed and their last replay is done, so a graph may be replayed on any stream, beside
- * any other work. Executables of the same graph share it: replay them one after the other. Destroy graphs before the context.
- * All graphs together have as much workspace as one stream, allocated when the first one needs some. There is more, up to 16
- * times as much, only while more graphs hold or have been refused some than have given it back: programs that keep their
- * graphs get it, and those that capture, replay and destroy without waiting stop growing once as many graphs have come
- * and gone as are on their way at a time. Products of graphs for which there is none left do without, that is, k is not split
- * in them, which adds up in another order, and cuBLAS has less; under GEMM_POLICY_REPRODUCIBLE those that need it always get
- * more, and beyond the 16 times are NOT_SUPPORTED. Compiled kernels stay loaded until the context is destroyed, so graphs
- * outlive changes of table, policy and workspace.
+ * any other work. Executables of the same graph share it: replay them one after the other. Destroy graphs before the
+ * context. All graphs together have as much workspace as one stream, allocated when the first one needs some. There is more,
+ * up to 16 times as much, only while more graphs hold or have been refused some than have given it back: programs that keep
+ * their graphs get it, and those that capture, replay and destroy without waiting stop growing once as many graphs have come
+ * and gone as are on their way at a time. Products of graphs for which there is none left do without, that is, k is not
+ * split in them, which adds up in another order, and cuBLAS has less; under GEMM_POLICY_REPRODUCIBLE those that need it
+ * always get more, and beyond the 16 times are NOT_SUPPORTED. Compiled kernels stay loaded until the context is destroyed,
+ * so graphs outlive changes of table, policy and workspace.
  *
  * Threads. Every function may be called from any thread at any time, also with the same context, except that a context may
  * not be destroyed while another thread uses it. Threads that share a context but no stream do not wait for each other once
@@ -214,11 +214,11 @@ GEMM_API gemm_status_t gemm_sgemm_batched_ex(gemm_context_t* context, gemm_strea
 /*
  * Workspace on the GPU for products that split k, that copy operands which their kernel would read slowly (at most 96 MiB of
  * copies), or that are served by cuBLAS. By default each stream that needs it gets 136 MiB of its own on first need. With
- * `workspace` NULL, `bytes` replaces that size; 0 means that neither is done, and that cuBLAS takes its own. With less than a
- * product's kernel needs the next best one serves it. Otherwise `workspace` is the caller's device memory of `bytes` bytes, a multiple of 16 as an
- * address; it serves all streams and graphs, so only one stream at a time may run products of the context, replays of
- * graphs included, and the caller must keep the memory until the context is destroyed or gets another workspace. Waits for
- * the GPU, so not while a stream is being captured. INVALID_ARGUMENT.
+ * `workspace` NULL, `bytes` replaces that size; 0 means that neither is done, and that cuBLAS takes its own. With less than
+ * a product's kernel needs the next best one serves it. Otherwise `workspace` is the caller's device memory of `bytes`
+ * bytes, a multiple of 16 as an address; it serves all streams and graphs, so only one stream at a time may run products of
+ * the context, replays of graphs included, and the caller must keep the memory until the context is destroyed or gets
+ * another workspace. Waits for the GPU, so not while a stream is being captured. INVALID_ARGUMENT.
  */
 GEMM_API gemm_status_t gemm_set_workspace(gemm_context_t* context, void* workspace, size_t bytes);
 

@@ -67,7 +67,8 @@ std::string explain(const Problem& problem, const Candidate& candidate, const st
   } else {
     text += line("kernel", config_id(candidate.choice.config));
     text += line("split_k", split_text(problem, candidate.choice));
-    if (candidate.choice.relayout != Relayout::none) text += line("relayout", relayout_text(problem, candidate.choice.relayout));
+    if (candidate.choice.relayout != Relayout::none)
+      text += line("relayout", relayout_text(problem, candidate.choice.relayout));
   }
   if (candidate.point) text += line("expected", expected_text(candidate));
   if (candidate.rule == Rule::predicted)

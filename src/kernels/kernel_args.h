@@ -76,8 +76,8 @@ struct ScaleArgs {
 inline constexpr int kRelayoutTile = 64;
 inline constexpr int kRelayoutThreads = 256;
 
-// One operand to copy: to[k * to_ld + row] = its element (row, k), which lies at from[row * ld + k] where along_k is 1, else at
-// from[k * ld + row]. Tiles are numbered along rows first; an operand that is not copied has none.
+// One operand to copy: to[k * to_ld + row] = its element (row, k), which lies at from[row * ld + k] where along_k is 1, else
+// at from[k * ld + row]. Tiles are numbered along rows first; an operand that is not copied has none.
 struct RelayoutOperand {
   const float* from;
   float* to;

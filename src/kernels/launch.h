@@ -61,8 +61,8 @@ struct Operands {
   Indirection indirect{};
 };
 
-// Workspace that dispatch has by default, so that no tuned choice may need more: the copies of operands, and the partial tiles of
-// stream-k (264 of 256 x 128 on 132 multiprocessors are 33 MiB).
+// Workspace that dispatch has by default, so that no tuned choice may need more: the copies of operands, and the partial
+// tiles of stream-k (264 of 256 x 128 on 132 multiprocessors are 33 MiB).
 inline constexpr int64_t kWorkspaceBytes = kMostCopyBytes + (int64_t{40} << 20);
 
 // Largest number of tiles times batches that a ticketed split can have: the length of a ticket buffer.
@@ -85,7 +85,8 @@ PersistentGrid persistent_grid(const Choice& choice, const Problem& problem, int
 // Split that remains after every block has got at least one stage of k: 1 <= result <= split_k.
 int effective_split(const KernelConfig& config, const Problem& problem, int split_k);
 
-// Bytes of workspace for copies of operands and for partial tiles; of the latter none when k is not split, or within a cluster.
+// Bytes of workspace for copies of operands and for partial tiles; of the latter none when k is not split, or within a
+// cluster.
 int64_t workspace_bytes(const Choice& choice, const Problem& problem, int sm_count);
 
 // Why this choice cannot serve the problem on such a device with that much workspace, or an empty string.
@@ -132,8 +133,8 @@ Result<bool> bind_problem(Device& device, TilePlan& plan, const Problem& problem
 Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands);
 
 // Enqueues the product of the bound problem: the copies where operands are relaid, one tile launch for every 65,535 matrices
-// of the batch, and the reduction where k is split. `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed words (left zero again); both may be
-// null where no workspace is needed, and belong to one stream at a time.
+// of the batch, and the reduction where k is split. `workspace` has workspace_bytes(...) bytes, `tickets` kMaxTickets zeroed
+// words (left zero again); both may be null where no workspace is needed, and belong to one stream at a time.
 Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
                          float* workspace, unsigned* tickets, Stream stream);
 

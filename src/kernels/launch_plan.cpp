@@ -288,7 +288,8 @@ Result<bool> launch_relaid(Device& device, const TilePlan& plan, const Problem& 
 }  // namespace
 
 Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem& problem, const Operands& operands) {
-  // Whether A and B are read at all is for a kernel to say where alpha lies on the GPU, and arrays of pointers have no layout.
+  // Whether A and B are read at all is for a kernel to say where alpha lies on the GPU, and arrays of pointers have no
+  // layout.
   if (choice.relayout == Relayout::none || operands.indirect.any())
     return build_product(device, without_relayout(choice), problem, operands);
   return build_relaid(device, choice, problem, operands);

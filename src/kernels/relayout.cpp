@@ -9,7 +9,7 @@
 namespace gemm {
 namespace {
 
-constexpr int64_t kLineFloats = 32;     // lines of a copy begin at multiples of 128 bytes, as L2 lines do
+constexpr int64_t kLineFloats = 32;      // lines of a copy begin at multiples of 128 bytes, as L2 lines do
 constexpr int64_t kPanelMultiple = 256;  // rows or columns: whole block tiles
 // Shorter panels (4096 x 1024 is 64 tiles of 256 x 256) would leave multiprocessors idle between them.
 constexpr int64_t kLeastPanel = 1024;
@@ -84,12 +84,8 @@ bool from_string(const std::string& text, Relayout& relayout) {
   return false;
 }
 
-bool gains_by_copy_a(const Problem& p) {
-  return gains(p.op_a == Op::T, p.columns_a(), p.lda, p.stride_a, p.batch);
-}
-bool gains_by_copy_b(const Problem& p) {
-  return gains(p.op_b == Op::N, p.columns_b(), p.ldb, p.stride_b, p.batch);
-}
+bool gains_by_copy_a(const Problem& p) { return gains(p.op_a == Op::T, p.columns_a(), p.lda, p.stride_a, p.batch); }
+bool gains_by_copy_b(const Problem& p) { return gains(p.op_b == Op::N, p.columns_b(), p.ldb, p.stride_b, p.batch); }
 
 const char* why_not_relaid(Relayout relayout, const Problem& p) {
   if (relayout == Relayout::none || p.empty() || p.k == 0) return nullptr;

@@ -1,6 +1,6 @@
-// Products on copies of their operands. A copy has contiguous rows (as A has in NN and NT, B in NT and TT) and lines aligned to
-// 128 bytes, so the tensor copy engine brings all of it and no kernel has to transpose; copying costs one pass over memory
-// (device/relayout.cuh). What does not fit the space for copies is multiplied in panels, one after the other.
+// Products on copies of their operands. A copy has contiguous rows (as A has in NN and NT, B in NT and TT) and lines aligned
+// to 128 bytes, so the tensor copy engine brings all of it and no kernel has to transpose; copying costs one pass over
+// memory (device/relayout.cuh). What does not fit the space for copies is multiplied in panels, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ bool from_string(const std::string& text, Relayout& relayout);
 constexpr bool copies_a(Relayout r) { return r == Relayout::a || r == Relayout::ab; }
 constexpr bool copies_b(Relayout r) { return r == Relayout::b || r == Relayout::ab; }
 
-// Space for copies, whatever the workspace: so the panels of a product, and its bits, depend on the problem alone. 4096 x 4096 x
-// 4096 TN just takes two panels: all of A and half of B.
+// Space for copies, whatever the workspace: so the panels of a product, and its bits, depend on the problem alone. 4096 x
+// 4096 x 4096 TN just takes two panels: all of A and half of B.
 inline constexpr int64_t kMostCopyBytes = int64_t{96} << 20;
 
 // What a problem becomes. Panels are parts of the larger copied operand, along m where that is A, else along n.
@@ -45,8 +45,8 @@ Problem relaid_problem(Relayout relayout, const Problem& problem);
 bool gains_by_copy_a(const Problem& problem);
 bool gains_by_copy_b(const Problem& problem);
 
-// The copies that panel `number` needs: of the panelled operand its part, of another one all, with the first panel. Pointers of
-// the operands are those of the whole problem.
+// The copies that panel `number` needs: of the panelled operand its part, of another one all, with the first panel. Pointers
+// of the operands are those of the whole problem.
 RelayoutArgs copies_of_panel(Relayout relayout, const Problem& problem, const RelaidProduct& product, int64_t number,
                              const float* a, const float* b, float* workspace);
 

@@ -26,8 +26,8 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
                  const std::string& command_line, const std::vector<PointResult>& points,
                  const std::set<std::string>& portfolio, const CalibrationResults& calibration = {});
 
-// Where the older table's model was fitted on more random problems than the new one's, which has just begun or leaves them out:
-// that model, its traits for the kernels that are still there, and its certificate where all of them are.
+// Where the older table's model was fitted on more random problems than the new one's, which has just begun or leaves them
+// out: that model, its traits for the kernels that are still there, and its certificate where all of them are.
 void keep_older_calibration(Table& table, const Table& older);
 
 // New points, and those of the older table that were not tuned again.
