@@ -175,11 +175,11 @@ BenchRow row_with(const std::string& shape_class, double ours, double cublas, do
 TEST(BenchReport, CsvHasTheAgreedColumns) {
   EXPECT_EQ(bench_csv_header(),
             "class,m,n,k,transa,transb,batch,lda,ldb,ldc,ours_us,cublas_us,cublaslt_best_us,floor_us,kernel,split_k,rule,"
-            "max_scaled_error\n");
+            "max_scaled_error,reduction,relayout\n");
   EXPECT_EQ(bench_csv_row(row_with("skinny", 2, 5, 4, false)),
-            "skinny,128,16,64,T,N,1,64,64,128,2.000,5.000,4.000,1.000," + config_id(kChoice.config) + ",4,exact,0.12500\n");
+            "skinny,128,16,64,T,N,1,64,64,128,2.000,5.000,4.000,1.000," + config_id(kChoice.config) + ",4,exact,0.12500,ticket,none\n");
   EXPECT_EQ(bench_csv_row(row_with("", 2, 2, 2, true)),
-            ",128,16,64,T,N,1,64,64,128,2.000,2.000,2.000,1.000,cublas,1,exact,\n");
+            ",128,16,64,T,N,1,64,64,128,2.000,2.000,2.000,1.000,cublas,1,exact,,,\n");
   BenchRow emulated = row_with("skinny", 2, 5, 4, false);
   emulated.cublas_us = emulated.cublaslt_best_us = std::nullopt;
   EXPECT_NE(bench_csv_row(emulated).find(",2.000,,,1.000,"), std::string::npos);

@@ -28,6 +28,13 @@ Rule read_rule(const CsvReader& csv) {
   csv.fail("column 'rule' is '" + csv.text("rule") + "', which is no rule of dispatch");
 }
 
+// Older files lack the column.
+template <class Enum>
+void read_word(const CsvReader& csv, const std::string& column, Enum& value) {
+  if (csv.has(column) && !from_string(csv.text(column), value))
+    csv.fail("column '" + column + "' is '" + csv.text(column) + "', which is none of its words");
+}
+
 void read_kernel(const CsvReader& csv, BenchRow& row) {
   row.use_cublas = csv.text("kernel") == "cublas";
   if (row.use_cublas) return;
@@ -35,6 +42,8 @@ void read_kernel(const CsvReader& csv, BenchRow& row) {
   if (!config) csv.fail("column 'kernel' is '" + csv.text("kernel") + "', but must be cublas or a kernel's id");
   row.choice.config = *config;
   row.choice.split_k = static_cast<int>(csv.whole("split_k", 1, kMostSplit));
+  read_word(csv, "reduction", row.choice.reduction);
+  read_word(csv, "relayout", row.choice.relayout);
 }
 
 BenchRow read_row(const CsvReader& csv) {

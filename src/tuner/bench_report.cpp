@@ -95,7 +95,7 @@ std::string bench_summary(const std::vector<BenchRow>& rows) {
 
 std::string bench_csv_header() {
   return "class,m,n,k,transa,transb,batch,lda,ldb,ldc,ours_us,cublas_us,cublaslt_best_us,floor_us,kernel,split_k,rule,"
-         "max_scaled_error\n";
+         "max_scaled_error,reduction,relayout\n";
 }
 
 std::string bench_csv_row(const BenchRow& row) {
@@ -106,7 +106,8 @@ std::string bench_csv_row(const BenchRow& row) {
          std::to_string(p.ldb) + "," + std::to_string(p.ldc) + "," + formatted("%.3f", row.ours_us) + "," +
          text_of(row.cublas_us, 3, "") + "," + text_of(row.cublaslt_best_us, 3, "") + "," + formatted("%.3f", row.floor_us) +
          "," + row.kernel() + "," + std::to_string(row.use_cublas ? 1 : row.choice.split_k) + "," + to_string(row.rule) +
-         "," + text_of(row.max_scaled_error, 5, "") + "\n";
+         "," + text_of(row.max_scaled_error, 5, "") + "," + (row.use_cublas ? "" : to_string(row.choice.reduction)) + "," +
+         (row.use_cublas ? "" : to_string(row.choice.relayout)) + "\n";
 }
 
 }  // namespace gemm

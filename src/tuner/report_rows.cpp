@@ -20,9 +20,7 @@ std::optional<double> ratio(const std::optional<double>& numerator, const std::o
 }
 
 // What to_string adds to a kernel's id.
-std::string launch_text(const TablePoint& point) {
-  if (point.use_cublas) return {};
-  const Choice choice = choice_of(point, KernelConfig{});
+std::string launch_text(const Choice& choice) {
   const std::string text = to_string(choice), id = config_id(choice.config);
   return text == id ? "" : text.substr(id.size() + 1);
 }
@@ -32,7 +30,7 @@ ReportRow row_of(const TablePoint& point) {
   row.problem = point.problem;
   row.group = ops_name(point.problem.op_a, point.problem.op_b) + (point.problem.batch > 1 ? " batch" : "");
   row.winner = point.use_cublas ? "cublas" : point.kernel;
-  row.launch = launch_text(point);
+  if (!point.use_cublas) row.launch = launch_text(choice_of(point, KernelConfig{}));
   row.cublas_us = usable(point.cublas_us);
   row.cublaslt_us = usable(point.cublaslt_best_us);
   if (!point.kernel.empty()) row.own_us = usable(point.time_us.median);
@@ -47,7 +45,8 @@ ReportRow row_of(const BenchRow& bench) {
   row.group = bench.shape.shape_class.empty() ? "no class" : bench.shape.shape_class;
   row.winner = bench.kernel();
   row.launch = std::string("rule ") + to_string(bench.rule);
-  if (!bench.use_cublas && bench.choice.split_k > 1) row.launch += ", split " + std::to_string(bench.choice.split_k);
+  if (const std::string launch = launch_text(bench.choice); !bench.use_cublas && !launch.empty())
+    row.launch += ", " + launch;
   row.us = usable(bench.ours_us);
   row.cublas_us = usable(bench.cublas_us);
   row.cublaslt_us = usable(bench.cublaslt_best_us);
