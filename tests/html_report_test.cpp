@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -212,9 +212,10 @@ TEST_F(HtmlReport, TenThousandPointsAndAThousandClasses) {
     table.points.back().problem = packed_problem(1 + i, 1 + i % 97, 1 + i * 13);
     if (i % 10 == 0) bench.push_back(bench_row("a class of its own µ" + std::to_string(i), point.problem, 1 + i, 1000));
   }
-  const auto start = std::chrono::steady_clock::now();
+  // The processor's time: other programs must not count.
+  const std::clock_t start = std::clock();
   const std::string page = page_of(table, bench);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << "it takes longer where it is quadratic";
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC) << "it takes longer where it is quadratic";
   EXPECT_LT(page.size(), size_t{24} << 20);
   expect_parts(page, {">10003 rows<", "989 others"});
   expect_valid(page);

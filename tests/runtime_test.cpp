@@ -179,7 +179,7 @@ TEST(Captures, LivingGraphsBeyondTheBoundDoNotSplitK) {
     device.begin_capture(stream_number(1), number);
     ASSERT_EQ(scripted.multiply(kSplit, stream_number(1)), GEMM_SUCCESS) << gemm_last_error();
     living.push_back(device.end_capture(stream_number(1)));
-    const TileArgs& args = device.launches().back().args;
+    const TileArgs args = device.launches().back().args;
     EXPECT_EQ(args.split_k, number <= CaptureMemory::kMostStreams ? 4 : 1) << number;
     if (args.split_k > 1) {
       EXPECT_TRUE(workspaces.insert(args.workspace).second) << number;
@@ -382,7 +382,7 @@ TEST(HotPath, ProductsThatNameTheirOperandsOnTheGpuFitTheirWorkspaceWithoutCopie
                                      scalars + 1, kSomewhere),
               GEMM_SUCCESS)
         << gemm_last_error();
-    const TileArgs& launched = scripted.device->launches().back().args;
+    const TileArgs launched = scripted.device->launches().back().args;
     EXPECT_EQ(launched.split_k, 1) << "partial tiles of all of C take more than the workspace";
   }
 }
