@@ -27,8 +27,7 @@ TEST_P(BatchKernel, EdgesOfAllOpPairs) {
 }
 
 TEST_P(BatchKernel, SanitizerSelection) {
-  for (Op op_a : test::kOps)
-    for (Op op_b : test::kOps) expect_all(test::batch_sanitizer_cases(config(), op_a, op_b));
+  for (const auto& [op_a, op_b] : test::kBothLayouts) expect_all(test::batch_sanitizer_cases(config(), op_a, op_b));
 }
 
 TEST_P(BatchKernel, BatchesAndSharedOperands) { expect_all(test::batch_count_cases(config())); }

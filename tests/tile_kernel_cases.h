@@ -2,6 +2,7 @@
 // kind comes from.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "product_check.h"
@@ -9,6 +10,8 @@
 namespace gemm::test {
 
 inline constexpr Op kOps[] = {Op::N, Op::T};
+// Rows contiguous in both operands, and k in both: each kernel's ways to load A and B, in half the time of all op pairs.
+inline constexpr std::pair<Op, Op> kBothLayouts[] = {{Op::N, Op::T}, {Op::T, Op::N}};
 
 inline Problem padded(Problem p, int64_t pad_a, int64_t pad_b, int64_t pad_c) {
   p.lda += pad_a, p.ldb += pad_b, p.ldc += pad_c;

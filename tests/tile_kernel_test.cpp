@@ -23,8 +23,8 @@ TEST_P(TileKernel, EdgesOfAllOpPairs) {
 }
 
 TEST_P(TileKernel, SanitizerSelection) {
-  for (Op op_a : test::kOps)
-    for (Op op_b : test::kOps) expect_all(test::sanitizer_cases(config(), op_a, op_b, emulated_in_cluster(config())));
+  for (const auto& [op_a, op_b] : test::kBothLayouts)
+    expect_all(test::sanitizer_cases(config(), op_a, op_b, emulated_in_cluster(config())));
 }
 
 TEST_P(TileKernel, SplitsWithBothReductions) {
