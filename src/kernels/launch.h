@@ -103,8 +103,6 @@ struct RelaidPlan;
 // A problem bound to compiled kernels: what dispatch remembers. Everything that does not change from call to call is
 // computed, so launching it allocates nothing and computes next to nothing.
 struct TilePlan {
-  std::shared_ptr<const RelaidPlan> relaid;  // where operands are copied; then the rest is of the first panel's product
-
   // Of the problem that bind_problem was given.
   TmaTileArgs args{};    // without what a call brings; maps of the operands that the tensor copy engine copies
   LaunchShape shape;     // of `matrices` matrices
@@ -116,6 +114,7 @@ struct TilePlan {
   std::shared_ptr<Kernel> reduce;  // null unless reduction is `kernel` and k is split
   Choice choice;                   // with the effective split
   KernelVariant variant;
+  std::shared_ptr<const RelaidPlan> relaid;  // where operands are copied; then the rest is of the first panel's product
 };
 
 // What a plan has beside the kernel where operands are copied first.

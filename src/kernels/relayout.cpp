@@ -117,7 +117,7 @@ RelaidProduct relaid_product(Relayout relayout, const Problem& p) {
   RelaidProduct product;
   product.along_m = a.bytes > b.bytes;
   int64_t Problem::*const length = product.along_m ? &Problem::m : &Problem::n;
-  const int64_t rows = panel_rows(relayout, p);
+  const int64_t rows = std::max<int64_t>(1, panel_rows(relayout, p));  // 0 only where it cannot be relaid
   product.panels = ceil_div(p.*length, rows);
   Problem part = p;
   part.*length = rows;
