@@ -176,8 +176,9 @@ TEST(BenchReport, CsvHasTheAgreedColumns) {
   EXPECT_EQ(bench_csv_header(),
             "class,m,n,k,transa,transb,batch,lda,ldb,ldc,ours_us,cublas_us,cublaslt_best_us,floor_us,kernel,split_k,rule,"
             "max_scaled_error,reduction,relayout\n");
-  EXPECT_EQ(bench_csv_row(row_with("skinny", 2, 5, 4, false)),
-            "skinny,128,16,64,T,N,1,64,64,128,2.000,5.000,4.000,1.000," + config_id(kChoice.config) + ",4,exact,0.12500,ticket,none\n");
+  EXPECT_EQ(bench_csv_row(row_with("skinny", 2, 5, 4, false)), "skinny,128,16,64,T,N,1,64,64,128,2.000,5.000,4.000,1.000," +
+                                                                   config_id(kChoice.config) +
+                                                                   ",4,exact,0.12500,ticket,none\n");
   EXPECT_EQ(bench_csv_row(row_with("", 2, 2, 2, true)),
             ",128,16,64,T,N,1,64,64,128,2.000,2.000,2.000,1.000,cublas,1,exact,,,\n");
   BenchRow emulated = row_with("skinny", 2, 5, 4, false);
