@@ -1,4 +1,5 @@
-// The families' parts of the cost model, and what they share. Only for cost_*.cpp.
+// The families' parts of the cost model, and what they share. Only for cost_*.cpp and what works with their terms
+// (learned_model.cpp, split_climb.cpp).
 #pragma once
 
 #include <algorithm>

@@ -79,7 +79,8 @@ double split_us(const KernelCost& kernel, const Geometry& g, int split_k, Reduct
 
 namespace {
 
-// Of the copies before a product: launch, last blocks, and the share of the DRAM bandwidth that they reach.
+// Of the copies before a product: launch and last blocks, as of any short kernel, and the share of the DRAM bandwidth that
+// they reach (3.4 to 4.0 of 4.3 TB/s were measured).
 constexpr double kRelayoutUs = 2.0;
 constexpr double kRelayoutShare = 0.8;
 

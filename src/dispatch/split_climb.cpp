@@ -2,20 +2,16 @@
 
 #include <algorithm>
 
+#include "dispatch/cost_families.h"
 #include "dispatch/split_search.h"
 
 namespace gemm {
 namespace {
 
 constexpr const auto& kSplits = kSearchedSplits;
-constexpr int kManyShares = 4, kSmallCluster = 4;
+constexpr int kManyShares = 4;    // blocks of a tile from which one alone is never faster
+constexpr int kSmallCluster = 4;  // blocks up to which a cluster always adds faster than tickets or a second kernel
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
-// The next whole number. std::ceil is a call into the C library where only SSE2 may be assumed.
-double whole(double x) {
-  const auto below = static_cast<double>(static_cast<int64_t>(x));
-  return below < x ? below + 1 : below;
-}
 
 // Uphill and downhill from where each multiprocessor gets a block.
 struct Climb {
@@ -32,8 +28,8 @@ struct Climb {
         problem(its_problem),
         clusters(may_cluster),
         workspace(static_cast<double>(its_workspace)),
-        tiles_per_matrix(whole(problem.m / kernel.config.BM) * whole(problem.n / kernel.config.BN)),
-        stages(whole(problem.k / kernel.config.BK)) {
+        tiles_per_matrix(cost::ceil_div(problem.m, kernel.config.BM) * cost::ceil_div(problem.n, kernel.config.BN)),
+        stages(cost::ceil_div(problem.k, kernel.config.BK)) {
     tiles = tiles_per_matrix * problem.batch;
   }
 
@@ -66,9 +62,8 @@ struct Climb {
     // Persistent blocks that all have a tile are better shared out by stream-k.
     if (is_specialized(kernel.config.load) && tiles * wanted > kernel.resident * kernel.sm_count) return kInfinite;
     // Every block gets at least one stage (effective_split).
-    const int split = static_cast<int>(whole(stages / whole(stages / wanted)));
+    const int split = static_cast<int>(cost::ceil_div(stages, cost::ceil_div(stages, wanted)));
     double us = kInfinite;
-    // Small clusters always add faster.
     const bool by_cluster = clusters && split <= kSmallCluster;
     if (!by_cluster && tiles_per_matrix <= kMaxTickets && tiles * split * kernel.tile_bytes <= workspace) {
       CostTerms terms = kernel.terms(problem, split, Reduction::ticket);
@@ -108,7 +103,6 @@ struct Climb {
     const double share = std::min(stages, kernel.sm_count / tiles);
     const auto above = std::upper_bound(kSplits.begin() + 1, kSplits.end(), share);
     const auto start = static_cast<size_t>(above - kSplits.begin()) - 1;
-    // Where four blocks or more would share a tile, one alone is never faster.
     if (start > 0 && kSplits[start] < kManyShares) try_split(1);
     // With more tiles than fit at a time there is nothing to split.
     if (tiles > 2 * kernel.sm_count * kernel.resident)

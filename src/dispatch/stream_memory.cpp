@@ -21,9 +21,9 @@ uint64_t this_thread() {
 
 uint64_t thread_of(Stream stream) { return stream == kPerThreadStream ? this_thread() : 0; }
 
-}  // namespace
-
-Result<std::shared_ptr<StreamSet>> make_stream_set(Device& device, int64_t bytes, float* callers_workspace) {
+// A set with that much workspace, or with the caller's. Its tickets are zeroed when this returns, without touching any
+// stream of the caller.
+Result<std::shared_ptr<StreamSet>> make_stream_set(Device& device, int64_t bytes, float* callers_workspace = nullptr) {
   constexpr size_t kTicketBytes = kMaxTickets * sizeof(unsigned);
   const Result<Buffer> memory = device.allocate(kTicketBytes + (callers_workspace ? 0 : static_cast<size_t>(bytes)));
   if (!memory) return Failure{memory.error()};
@@ -35,6 +35,8 @@ Result<std::shared_ptr<StreamSet>> make_stream_set(Device& device, int64_t bytes
   device.set_words_now(set->tickets, 0, kMaxTickets);
   return set;
 }
+
+}  // namespace
 
 SetUse::SetUse(Device& device, StreamSet* set, Stream stream) : device_(device), set_(set), stream_(stream) {
   if (!set) return;

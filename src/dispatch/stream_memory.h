@@ -29,10 +29,6 @@ struct StreamSet {
   std::shared_ptr<Marker> last_use;
 };
 
-// A set with that much workspace, or with the caller's. Its tickets are zeroed when this returns, without touching any
-// stream of the caller.
-Result<std::shared_ptr<StreamSet>> make_stream_set(Device& device, int64_t bytes, float* callers_workspace = nullptr);
-
 // Around the launches of one product on `stream`; `set` may be null where it needs none.
 class SetUse {
  public:

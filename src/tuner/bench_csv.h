@@ -8,8 +8,8 @@
 
 namespace gemm {
 
-// The rows of a CSV file with the columns that bench_report.h lists. Files of older versions, without lda, ldb, ldc and
-// max_scaled_error, are read as well. Failure: the reason with file, line and column.
+// The rows of a CSV file with the columns that bench_report.h lists. Files of older versions, without lda, ldb, ldc,
+// max_scaled_error, reduction or relayout, are read as well. Failure: the reason with file, line and column.
 Result<std::vector<BenchRow>> read_bench_csv(const std::string& path);
 
 }  // namespace gemm

@@ -94,7 +94,7 @@ class TuneRun {
       std::fprintf(stderr, "error: %s\n", error.what());
       failed_ = true;
     }
-    if (!write_table()) return 1;
+    if (!write_table(calibration_results())) return 1;
     report();
     if (interrupt_signal() != 0) return 128 + interrupt_signal();
     const bool all_skipped = !options_.shapes.empty() && skipped_shapes() == options_.shapes.size();
@@ -124,7 +124,7 @@ class TuneRun {
       if (!tuner.tune(problem, candidates)) return;
       progress.point_done();
       if (std::chrono::duration<double>(Clock::now() - written).count() < kTableSeconds) continue;
-      write_table();
+      write_table({});
       written = Clock::now();
     }
   }
@@ -191,7 +191,7 @@ class TuneRun {
   }
 
   void calibrate_portfolio() {
-    if (!write_table()) return;
+    if (!write_table({})) return;
     std::vector<KernelConfig> portfolio;
     for (const PortfolioKernel& kernel : table_.portfolio) portfolio.push_back(kernel.config);
     if (portfolio.empty()) return;
@@ -201,7 +201,8 @@ class TuneRun {
     Calibrator calibrator(session_, log_, progress, device_, [this] { return stopped(); });
     calibrator.run(calibration_problems_, portfolio);
     // The certificate needs the time of each choice, which depends on all the others.
-    if (write_table()) calibrator.time(untimed_choices(table_, calibration_results().certificate));
+    const CalibrationResults results = calibration_results();
+    if (write_table(results)) calibrator.time(untimed_choices(table_, results.certificate));
   }
 
   CalibrationResults calibration_results() const {
@@ -229,10 +230,11 @@ class TuneRun {
     return best;
   }
 
-  bool write_table() {
+  // With a model fitted to `calibration`, which takes seconds, or where there is none with the older table's.
+  bool write_table(const CalibrationResults& calibration) {
     const std::vector<PointResult> results = points();
     table_ = make_table(device_, environment_, options_.command_line, results,
-                        select_portfolio(results, kMostPortfolioKernels), calibration_results());
+                        select_portfolio(results, kMostPortfolioKernels), calibration);
     keep_older_calibration(table_, older_);
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)

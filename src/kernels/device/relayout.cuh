@@ -8,8 +8,8 @@
 //   64 x 64 floats a block       rows free of conflicts
 //
 // An operand whose rows are contiguous takes the same way without turning. All accesses to global memory are single floats,
-// 32 neighbouring ones in a warp, so any alignment goes. 16 loads of a thread are under way at once: 16 KB a block, eight
-// blocks a multiprocessor.
+// 32 neighbouring ones in a warp, so any alignment goes. 16 loads of a thread are under way at once: 16 KB a block, four
+// blocks a multiprocessor (56 registers).
 #pragma once
 
 #include "kernels/device/platform.cuh"
