@@ -9,8 +9,6 @@ constexpr double kSlotsPerCopy = 3.0;         // cp.async with its address and p
 constexpr double kSlotsPerStage = 45;         // barrier, loop, commit and wait
 constexpr double kSlotsPerTmaStage = 15;      // a wait on the stage's barrier, and the loop
 constexpr double kTmaSetupUs = 0.25;          // barriers, tensor maps: cp.async wins where a block has little to do
-constexpr double kHotBytesPerUs = 69'000;  // of one line of L2 that all blocks read at once; it grows with the root of the
-constexpr double kFloatsPerLine = 32;      // lines that a block has under way (168 trials of k from 12 to 7116)
 constexpr double kWaveUs = 0.5;            // of each further wave: its first stage and its stores, partly hidden
 constexpr int kManyPerCluster = 3;         // blocks. From here on clusters leave gaps in their GPC and
 constexpr double kClusteredShare = 0.85;   // take this share of the multiprocessors (112 of 132 on an H200)
@@ -57,26 +55,6 @@ double compute_us(const KernelCost& kernel, double slots_per_stage, const Geomet
   return slots / utilisation * kernel.us_per_slot;
 }
 
-// Rows beyond the matrix are read from its last row instead (device/operand.cuh). With 16-byte copies along k they all ask
-// for the same line of L2, and so does every other block that computes these rows. `others` is how many those are.
-double hot_row_us(const KernelCost& kernel, double rows, int tile_rows, double others, double depth) {
-  const double beyond = ceil_div(rows, tile_rows) * tile_rows - rows;
-  if (beyond == 0) return 0;
-  const double bytes = (beyond + 1) * others * depth * sizeof(float);
-  const double floats = std::min<double>(depth, kernel.config.BK * std::max(1, kernel.config.stages - 1));
-  return bytes / (kHotBytesPerUs * std::sqrt(std::max(1.0, floats / kFloatsPerLine)));
-}
-
-double hot_rows_us(const KernelCost& kernel, const CostProblem& p, int split_k) {
-  const KernelConfig& c = kernel.config;
-  if (c.load != LoadPath::async && c.load != LoadPath::tma) return 0;
-  const double depth = p.k / split_k;
-  double us = 0;
-  if ((p.ops & 2) != 0 && p.vec_a == 2) us += hot_row_us(kernel, p.m, c.BM, ceil_div(p.n, c.BN), depth);
-  if ((p.ops & 1) == 0 && p.vec_b == 2) us += hot_row_us(kernel, p.n, c.BN, ceil_div(p.m, c.BM), depth);
-  return us;
-}
-
 }  // namespace
 
 void prepare_tile(KernelCost& kernel) {
@@ -108,7 +86,6 @@ CostTerms tile_terms(const KernelCost& kernel, const CostProblem& p, int split_k
                 g.blocks * kCtaUs;
   terms.compute = compute_us(kernel, slots, g, sms);
   terms.memory = memory_us(kernel, p, g, std::min(g.blocks, places), g.stages);
-  if (!tensor_copies) terms.memory = std::max(terms.memory, hot_rows_us(kernel, p, split_k));
   terms.latency = latency_us(c, waves * g.stages);
   terms.reduction = split_us(kernel, g, split_k, reduction);
   return terms;

@@ -177,6 +177,7 @@ inline unsigned atomicMax(unsigned* p, unsigned value) {
   return before;
 }
 
+inline int power_of_two_within(int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n))); }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline long long min(long long a, long long b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }

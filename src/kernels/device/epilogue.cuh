@@ -36,6 +36,24 @@ GEMM_DEVICE void store_one(const Output& out, int row, int column, float v) {
   *c = out.beta != 0.0f ? fmaf(out.beta, *c, v) : v;
 }
 
+// One element of C or four consecutive rows of a column, 16-byte aligned.
+template <int Width>
+GEMM_DEVICE void load_old(const float* c, bool on, float* old) {
+  if constexpr (Width == 4) {
+    const float4 quad = on ? *reinterpret_cast<const float4*>(c) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    old[0] = quad.x, old[1] = quad.y, old[2] = quad.z, old[3] = quad.w;
+  } else {
+    *old = on ? *c : 0.0f;
+  }
+}
+GEMM_DEVICE void store_at(float* c, const float (&v)[1]) { *c = v[0]; }
+GEMM_DEVICE void store_at(float* c, const float (&v)[4]) {
+  *reinterpret_cast<float4*>(c) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+// Whether C takes 16-byte stores, and every quad of a tile that ends before `row_end` is in it or not as a whole.
+GEMM_DEVICE bool takes_quads(const Output& out, int row_end) { return out.wide && (row_end <= out.m || out.m % 4 == 0); }
+
 // Matrix `batch` of a product's C.
 template <KernelVariant V>
 GEMM_DEVICE Output output_of(const TileArgs& args, long long batch) {
@@ -43,7 +61,7 @@ GEMM_DEVICE Output output_of(const TileArgs& args, long long batch) {
   return {c, args.ldc, args.m, args.n, beta_of<V>(args), is_wide<V>(args, c)};
 }
 
-// Four consecutive rows of one column.
+// Four consecutive rows of one column, as many as are in C.
 GEMM_DEVICE void store_four(const Output& out, int row, int column, float4 v) {
   if (row >= out.m || column >= out.n) return;
   if (out.wide && row + 3 < out.m) {

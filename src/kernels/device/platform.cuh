@@ -200,6 +200,9 @@ GEMM_DEVICE float scaled(float factor, float x) {
   return product;
 }
 
+// The largest power of two that is not above `n`, which is 1 or more.
+GEMM_DEVICE int power_of_two_within(int n) { return 1 << (31 - __clz(n)); }
+
 // Makes the compiler forget where a value came from, so that what is computed from it later is computed anew instead of
 // being kept in registers.
 GEMM_DEVICE void forget(int& value) { asm volatile("" : "+r"(value)); }

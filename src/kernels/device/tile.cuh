@@ -182,20 +182,40 @@ struct Tile {
   GEMM_DEVICE int row_of(int i) const { return warp_m * kConfig.WM + FragmentA::row(lane_m, i); }
   GEMM_DEVICE int column_of(int j) const { return warp_n * kConfig.WN + FragmentB::row(lane_n, j); }
 
-  // Straight from registers to C.
+  // Straight from registers to C. How is decided once for the whole tile: a decision for each access spread the code so far that
+  // most of the time went into fetching instructions (docs/performance.md, "Stores without branches").
   GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
-    constexpr int kStep = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
+    constexpr int kWidest = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
+    const bool widest = kWidest == 1 || takes_quads(target.out, target.row + BM);
+    if (target.out.beta == 0.0f)
+      widest ? store_as<kWidest, false>(acc, target, alpha) : store_as<1, false>(acc, target, alpha);
+    else
+      widest ? store_as<kWidest, true>(acc, target, alpha) : store_as<1, true>(acc, target, alpha);
+  }
+
+  // `Width` rows at once. beta C is loaded a column ahead of its use, so that the loads wait together.
+  template <int Width, bool AddsC>
+  GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+    const Output& out = target.out;
+    const int row = target.row + row_of(0), column = target.column + column_of(0);
+    float* corner = out.c + column * out.ldc + row;
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) {
+      float* line = corner + FragmentB::row(0, j) * out.ldc;
+      int rows = FragmentB::row(0, j) < out.n - column ? out.m - row : 0;
+      forget(rows);  // kept for all columns, the comparisons would take more registers than there are
+      float old[kRows];
       GEMM_UNROLL
-      for (int i = 0; i < kRows; i += kStep) {
-        const int row = target.row + row_of(i), column = target.column + column_of(j);
-        if constexpr (kStep == 4)
-          store_four(target.out, row, column,
-                     make_float4(scaled(alpha, acc[i][j]), scaled(alpha, acc[i + 1][j]), scaled(alpha, acc[i + 2][j]),
-                                 scaled(alpha, acc[i + 3][j])));
-        else
-          store_one(target.out, row, column, scaled(alpha, acc[i][j]));
+      for (int i = 0; AddsC && i < kRows; i += Width) load_old<Width>(line + FragmentA::row(0, i), FragmentA::row(0, i) < rows, old + i);
+      GEMM_UNROLL
+      for (int i = 0; i < kRows; i += Width) {
+        float v[Width];
+        GEMM_UNROLL
+        for (int e = 0; e < Width; ++e) {
+          v[e] = scaled(alpha, acc[i + e][j]);
+          if constexpr (AddsC) v[e] = fmaf(out.beta, old[i + e], v[e]);
+        }
+        if (FragmentA::row(0, i) < rows) store_at(line + FragmentA::row(0, i), v);
       }
     }
   }
