@@ -124,6 +124,12 @@ TEST(Portfolio, AGoodAllRounderIsPickedFirst) {
   EXPECT_EQ(served_by(points[0], {id(6)}), nullptr);
 }
 
+TEST(Portfolio, AnAllRounderGoesOnceBetterKernelsMakeItNeedless) {
+  const std::vector<PointResult> points = {point(1, {{2, 10}, {5, 10.5}}), point(2, {{3, 10}, {5, 10.5}})};
+  EXPECT_EQ(select_portfolio(points, 1), (std::set<std::string>{id(5)}));
+  EXPECT_EQ(select_portfolio(points, 2), (std::set<std::string>{id(2), id(3)}));
+}
+
 TEST(Portfolio, NeverMoreThanTheLimit) {
   std::vector<PointResult> points;
   for (int i = 2; i <= 8; ++i) points.push_back(point(i, {{i, 10}}));

@@ -9,9 +9,9 @@ constexpr double kSlotsPerCopy = 3.0;         // cp.async with its address and p
 constexpr double kSlotsPerStage = 45;         // barrier, loop, commit and wait
 constexpr double kSlotsPerTmaStage = 15;      // a wait on the stage's barrier, and the loop
 constexpr double kTmaSetupUs = 0.25;          // barriers, tensor maps: cp.async wins where a block has little to do
-constexpr double kWaveUs = 0.5;            // of each further wave: its first stage and its stores, partly hidden
-constexpr int kManyPerCluster = 3;         // blocks. From here on clusters leave gaps in their GPC and
-constexpr double kClusteredShare = 0.85;   // take this share of the multiprocessors (112 of 132 on an H200)
+constexpr double kWaveUs = 0.5;               // of each further wave: its first stage and its stores, partly hidden
+constexpr int kManyPerCluster = 3;            // blocks. From here on clusters leave gaps in their GPC and
+constexpr double kClusteredShare = 0.85;      // take this share of the multiprocessors (112 of 132 on an H200)
 
 bool has_tensor_copies(const KernelVariant& v) { return v.config.load == LoadPath::tma; }
 

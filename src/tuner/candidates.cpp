@@ -150,9 +150,15 @@ std::vector<CandidateRanker::Ranked> CandidateRanker::ranked(const Problem& prob
 
 std::vector<Choice> CandidateRanker::proven_choices(const Problem& problem, double best_us) const {
   std::vector<PredictedChoice> found;
-  for (const KernelConfig& config : proven_)
-    if (const std::optional<PredictedChoice> best = best_split(config, problem))
-      if (best->us < kProvenWithin * best_us) found.push_back(*best);
+  const auto add = [&](const std::optional<PredictedChoice>& best) {
+    if (best && best->us < kProvenWithin * best_us) found.push_back(*best);
+  };
+  const std::vector<Relayout> relayouts = relayouts_of(problem, device_);
+  for (const KernelConfig& config : proven_) {
+    add(best_split(config, problem));
+    if (!gains_by_relayout(config)) continue;
+    for (const Relayout relayout : relayouts) add(best_on_copies(config, relayout, problem, device_, kWorkspaceBytes));
+  }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.us < b.us; });
   std::vector<Choice> choices;
   choices.reserve(found.size());

@@ -80,14 +80,23 @@ GEMM_DEVICE void store_four(const Output& out, int row, int column, float4 v) {
   store_one(out, row + 3, column, v.w);
 }
 
+// number / by for small numbers that are not negative, where `by` is often 1: a signed division takes 200 cycles, and a
+// block can do nothing else meanwhile.
+GEMM_DEVICE int quotient(int number, int by) {
+  return by == 1 ? number : static_cast<int>(static_cast<unsigned>(number) / static_cast<unsigned>(by));
+}
+
 // Tile number -> tile coordinates, walking `group` tile rows together.
 GEMM_DEVICE void tile_position(int tile, int tiles_m, int tiles_n, int group, int& tile_m, int& tile_n) {
-  const int per_group = group * tiles_n;
-  const int first = tile / per_group * group;
+  int first = 0;
+  if (tiles_m > group) {
+    const int groups = quotient(tile, group * tiles_n);
+    tile -= groups * group * tiles_n;
+    first = groups * group;
+  }
   const int height = min(group, tiles_m - first);
-  const int rest = tile % per_group;
-  tile_m = first + rest % height;
-  tile_n = rest / height;
+  tile_n = quotient(tile, height);
+  tile_m = first + tile - tile_n * height;
 }
 
 // What a block computes: a tile of C over a range of k.
@@ -137,6 +146,13 @@ struct TileEnd {
 
   GEMM_DEVICE static void store_quad(const TileTarget& target, int q, const float4& v) {
     store_four(target.out, target.row + q % (BM / 4) * 4, target.column + q / (BM / 4), v);
+  }
+
+  // The same where C takes its quads (takes_quads) and beta is 0.
+  GEMM_DEVICE static void store_whole_quad(const TileTarget& target, int q, const float4& v) {
+    const int row = target.row + q % (BM / 4) * 4, column = target.column + q / (BM / 4);
+    if (row < target.out.m && column < target.out.n)
+      *reinterpret_cast<float4*>(target.out.c + column * target.out.ldc + row) = v;
   }
 
   // Sum of quad q over splits [begin, end).

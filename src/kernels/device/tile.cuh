@@ -182,33 +182,45 @@ struct Tile {
   GEMM_DEVICE int row_of(int i) const { return warp_m * kConfig.WM + FragmentA::row(lane_m, i); }
   GEMM_DEVICE int column_of(int j) const { return warp_n * kConfig.WN + FragmentB::row(lane_n, j); }
 
-  // Straight from registers to C. How is decided once for the whole tile: a decision for each access spread the code so far that
-  // most of the time went into fetching instructions (docs/performance.md, "Stores without branches").
-  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+  // Some of a thread's results: numbers [first, end) of them, counted down the columns.
+  struct Part {
+    int first, end;
+    GEMM_DEVICE bool has(int i, int j) const { return j * kRows + i >= first && j * kRows + i < end; }
+    GEMM_DEVICE bool has_column(int j) const { return (j + 1) * kRows > first && j * kRows < end; }
+  };
+  static constexpr int kResults = kRows * kColumns;
+
+  // Straight from registers to C. How is decided once for the whole tile: a decision for each access spread the code so far
+  // that most of the time went into fetching instructions (docs/performance.md, "Stores without branches").
+  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha,
+                                Part part = {0, kResults}) const {
     constexpr int kWidest = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
     const bool widest = kWidest == 1 || takes_quads(target.out, target.row + BM);
     if (target.out.beta == 0.0f)
-      widest ? store_as<kWidest, false>(acc, target, alpha) : store_as<1, false>(acc, target, alpha);
+      widest ? store_as<kWidest, false>(acc, target, alpha, part) : store_as<1, false>(acc, target, alpha, part);
     else
-      widest ? store_as<kWidest, true>(acc, target, alpha) : store_as<1, true>(acc, target, alpha);
+      widest ? store_as<kWidest, true>(acc, target, alpha, part) : store_as<1, true>(acc, target, alpha, part);
   }
 
   // `Width` rows at once. beta C is loaded a column ahead of its use, so that the loads wait together.
   template <int Width, bool AddsC>
-  GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+  GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, Part part) const {
     const Output& out = target.out;
     const int row = target.row + row_of(0), column = target.column + column_of(0);
     float* corner = out.c + column * out.ldc + row;
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) {
+      if (!part.has_column(j)) continue;
       float* line = corner + FragmentB::row(0, j) * out.ldc;
       int rows = FragmentB::row(0, j) < out.n - column ? out.m - row : 0;
       forget(rows);  // kept for all columns, the comparisons would take more registers than there are
       float old[kRows];
       GEMM_UNROLL
-      for (int i = 0; AddsC && i < kRows; i += Width) load_old<Width>(line + FragmentA::row(0, i), FragmentA::row(0, i) < rows, old + i);
+      for (int i = 0; AddsC && i < kRows; i += Width)
+        if (part.has(i, j)) load_old<Width>(line + FragmentA::row(0, i), FragmentA::row(0, i) < rows, old + i);
       GEMM_UNROLL
       for (int i = 0; i < kRows; i += Width) {
+        if (!part.has(i, j)) continue;
         float v[Width];
         GEMM_UNROLL
         for (int e = 0; e < Width; ++e) {
@@ -220,44 +232,107 @@ struct Tile {
     }
   }
 
+  GEMM_DEVICE static float4 scaled_quad(const float (&acc)[kRows][kColumns], int i, int j, float alpha) {
+    return make_float4(scaled(alpha, acc[i][j]), scaled(alpha, acc[i + 1][j]), scaled(alpha, acc[i + 2][j]),
+                       scaled(alpha, acc[i + 3][j]));
+  }
+
   // To a tile [BN][BM] in shared memory or in the workspace.
-  GEMM_DEVICE void store_tile(const float (&acc)[kRows][kColumns], float* tile, float alpha) const {
+  GEMM_DEVICE void store_tile(const float (&acc)[kRows][kColumns], float* tile, float alpha,
+                              Part part = {0, kResults}) const {
     constexpr int kStep = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) {
       GEMM_UNROLL
       for (int i = 0; i < kRows; i += kStep) {
+        if (!part.has(i, j)) continue;
         float* p = tile + column_of(j) * BM + row_of(i);
         if constexpr (kStep == 4)
-          *reinterpret_cast<float4*>(p) = make_float4(scaled(alpha, acc[i][j]), scaled(alpha, acc[i + 1][j]),
-                                                      scaled(alpha, acc[i + 2][j]), scaled(alpha, acc[i + 3][j]));
+          *reinterpret_cast<float4*>(p) = scaled_quad(acc, i, j, alpha);
         else
           *p = scaled(alpha, acc[i][j]);
       }
     }
   }
 
-  // The slices' tiles meet in shared memory and are added in slice order.
-  GEMM_DEVICE void add_slices(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+  // The slices' tiles meet in shared memory and are added in slice order; put(q, sum) takes quad q of the sum.
+  template <class Put>
+  GEMM_DEVICE void add_slices(const float (&acc)[kRows][kColumns], float alpha, const Put& put) const {
     Sync::wait();  // the ring is free, or the last tile's sum is read
     store_tile(acc, slices_area() + slice * (BM * BN), alpha);
     Sync::wait();
-    float4* tiles = reinterpret_cast<float4*>(slices_area());
+    const float4* tiles = reinterpret_cast<const float4*>(slices_area());
     for (int q = static_cast<int>(threadIdx.x); q < End::kQuads; q += kThreads) {
       float4 sum = tiles[q];
       GEMM_UNROLL
       for (int s = 1; s < kSlices; ++s) add(sum, tiles[s * End::kQuads + q]);
-      if constexpr (V.cluster)
-        tiles[q] = sum;
+      put(q, sum);
+    }
+  }
+
+  // Where every slice can take an equal number of quads of each thread's results, and adjacent rows are stored at once, each
+  // slice adds and stores its share from registers. Only what the others hold of it goes through shared memory:
+  //
+  //   slices' area:  [holder][quad of a thread's results][thread of the slice]
+  static constexpr int kShare = kResults / kSlices, kThreadsPerSlice = kThreads / kSlices;
+  static constexpr bool kSharesSum = kShare % 4 == 0 && kRows % 4 == 0 && FragmentA::kAdjacent % 4 == 0;
+
+  GEMM_DEVICE float4* exchanged(int holder, int i, int j) const {
+    const int thread = static_cast<int>(threadIdx.x) % kThreadsPerSlice;
+    return reinterpret_cast<float4*>(slices_area()) + (holder * (kResults / 4) + (j * kRows + i) / 4) * kThreadsPerSlice +
+           thread;
+  }
+
+  // Leaves what the other slices add.
+  GEMM_DEVICE void leave_for_others(const float (&acc)[kRows][kColumns], float alpha, Part own) const {
+    GEMM_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      GEMM_UNROLL
+      for (int i = 0; i < kRows; i += 4)
+        if (!own.has(i, j)) *exchanged(slice, i, j) = scaled_quad(acc, i, j, alpha);
+    }
+  }
+
+  // Adds this slice's share, in slice order.
+  GEMM_DEVICE void add_share(float (&sum)[kRows][kColumns], const float (&acc)[kRows][kColumns], float alpha, int owner,
+                             Part own) const {
+    GEMM_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      GEMM_UNROLL
+      for (int i = 0; i < kRows; i += 4) {
+        if (!own.has(i, j)) continue;
+        float4 quad = owner == 0 ? scaled_quad(acc, i, j, alpha) : *exchanged(0, i, j);
+        GEMM_UNROLL
+        for (int s = 1; s < kSlices; ++s) add(quad, s == owner ? scaled_quad(acc, i, j, alpha) : *exchanged(s, i, j));
+        sum[i][j] = quad.x, sum[i + 1][j] = quad.y, sum[i + 2][j] = quad.z, sum[i + 3][j] = quad.w;
+      }
+    }
+  }
+
+  GEMM_DEVICE void store_sum(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+    Sync::wait();  // the ring is free, or the last tile's shares are read
+    GEMM_UNROLL
+    for (int s = 0; s < kSlices; ++s)
+      if (slice == s) leave_for_others(acc, alpha, {s * kShare, (s + 1) * kShare});
+    Sync::wait();
+    GEMM_UNROLL
+    for (int s = 0; s < kSlices; ++s) {
+      if (slice != s) continue;
+      const Part own{s * kShare, (s + 1) * kShare};
+      float sum[kRows][kColumns];
+      add_share(sum, acc, alpha, s, own);
+      if (target.split_k == 1)
+        store_direct(sum, target, 1.0f, own);
       else
-        End::put(target, q, sum);
+        store_tile(sum, reinterpret_cast<float*>(End::partial_tile(target, target.split)), 1.0f, own);
     }
   }
 
   // The blocks' parts meet in the shared memory of the cluster.
   GEMM_DEVICE void add_cluster(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
     if constexpr (kSlices > 1) {
-      add_slices(acc, target, alpha);
+      float4* tile = reinterpret_cast<float4*>(slices_area());
+      add_slices(acc, alpha, [tile](int q, const float4& sum) { tile[q] = sum; });
     } else {
       Sync::wait();  // the ring is free
       store_tile(acc, slices_area(), alpha);
@@ -270,8 +345,13 @@ struct Tile {
   // To C, or to the workspace, where the parts meet.
   GEMM_DEVICE void finish_alone(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, bool use_tickets,
                                 unsigned* flag) const {
-    if constexpr (kSlices > 1) {
-      add_slices(acc, target, alpha);
+    if constexpr (kSlices > 1 && kSharesSum) {
+      store_sum(acc, target, alpha);
+    } else if constexpr (kSlices > 1) {
+      if (target.split_k == 1 && target.out.beta == 0.0f && takes_quads(target.out, target.row + BM))
+        add_slices(acc, alpha, [&](int q, const float4& sum) { End::store_whole_quad(target, q, sum); });
+      else
+        add_slices(acc, alpha, [&](int q, const float4& sum) { End::put(target, q, sum); });
     } else if (target.split_k == 1) {
       store_direct(acc, target, alpha);
     } else {

@@ -65,7 +65,7 @@ struct Work {
   GEMM_DEVICE TileItem item_of(int number) const {
     TileItem item;
     if (number >= 0) {
-      const int tile = number / args.split_k;
+      const int tile = quotient(number, args.split_k);
       place(tile, item);
       item.split = number - tile * args.split_k;
       item.k_begin = item.split * args.k_per_split;
@@ -82,7 +82,7 @@ struct Work {
 
   GEMM_DEVICE void place(int tile_of_all, TileItem& item) const {
     const int tiles = args.tiles_m * args.tiles_n;
-    item.batch = tile_of_all / tiles;
+    item.batch = args.batch == 1 ? 0 : quotient(tile_of_all, tiles);
     item.tile = tile_of_all - item.batch * tiles;
     int tile_m, tile_n;
     tile_position(item.tile, args.tiles_m, args.tiles_n, args.raster_group, tile_m, tile_n);
