@@ -39,7 +39,7 @@ struct Arguments {
   bool default_shapes = true;
   std::string table_path, space_path;
   double budget_minutes = 0, timeout_s = 20;
-  int candidates = 64;
+  int candidates = 44;
   std::optional<int> calibration;
   bool dry_run = false, list = false, fresh = false;
   int worker_fd = -1;
@@ -197,12 +197,16 @@ int list(const Arguments& a) {
   return 0;
 }
 
+int calibration_of(const Arguments& a) {
+  return a.calibration.value_or(a.emulated ? kEmulatedCalibration : gemm::TuneOptions{}.calibration);
+}
+
 int dry_run(const Arguments& a) {
   const SearchSpace space = space_for(a);
   const std::vector<Shape> shapes = shapes_for(a);
   const DeviceInfo device = described_device(a);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const gemm::TunePlan plan = gemm::plan_tuning(space, shapes, device, a.candidates, cores);
+  const gemm::TunePlan plan = gemm::plan_tuning(space, shapes, device, a.candidates, calibration_of(a), cores);
   if (plan.valid_configs == 0) throw gemm::Error(gemm::no_valid_configs(device));
   std::printf("device          %s, %d SMs\n", device.name.c_str(), device.sm_count);
   std::printf("search space    %zu combinations, %zu valid configurations\n", plan.combinations, plan.valid_configs);
@@ -249,7 +253,7 @@ int tune(const Arguments& a, const std::string& command_line) {
   options.budget_minutes = a.budget_minutes;
   options.fresh = a.fresh;
   options.candidates = a.candidates;
-  options.calibration = a.calibration.value_or(a.emulated ? kEmulatedCalibration : options.calibration);
+  options.calibration = calibration_of(a);
   options.timeout_s = a.timeout_s;
   options.command_line = command_line;
   options.terminal = isatty(STDERR_FILENO) != 0;

@@ -30,7 +30,7 @@ struct TunePlan {
   double minutes = 0;  // on this many cores
 };
 TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
-                     int cores);
+                     int calibration, int cores);
 
 // What to say where the space has no configuration for a device.
 std::string no_valid_configs(const DeviceInfo& device);
