@@ -1,6 +1,7 @@
 // How a context behaves in a program: captures, threads, policies, statistics, the record and the log. On devices that leave
 // out the kernels where only the launches count, so that thousands of calls take no time.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -326,6 +327,41 @@ TEST(ThreadsShareAContext, AndOthersOfOtherGpusInOneProcess) {
   EXPECT_EQ(first.device->launches().size(), 46u);
   EXPECT_EQ(second.statistics().fallback, 46u);
   EXPECT_EQ(second.statistics().new_plans, 1u);
+}
+
+// Multiplies at the very end of its thread.
+struct LateCaller {
+  const Scripted* scripted = nullptr;
+  ~LateCaller() {
+    for (int i = 0; scripted && i < kCalls; ++i) {
+      EXPECT_EQ(scripted->multiply(kSplit, stream_number(1)), GEMM_SUCCESS) << gemm_last_error();
+      EXPECT_EQ(scripted->multiply(packed_problem(20, 20, 0)), GEMM_SUCCESS) << gemm_last_error();
+    }
+  }
+  static constexpr int kCalls = 20;
+};
+
+TEST(ThreadsShareAContext, AndMayUseItWhileTheyEndWithoutLeavingAnythingBehind) {
+  const Scripted scripted;
+  force_split(scripted);
+  scripted.device->remember_launches(false);
+  const auto run_thread = [&] {
+    std::thread([&] {
+      // Made before what the thread remembers of contexts, and so destroyed after it.
+      thread_local LateCaller late;
+      late.scripted = &scripted;
+      EXPECT_EQ(scripted.multiply(kSplit, stream_number(1)), GEMM_SUCCESS) << gemm_last_error();
+    }).join();
+  };
+  run_thread();
+  const size_t bytes_before = mallinfo2().uordblks;
+  constexpr int kThreads = 10;
+  for (int i = 0; i < kThreads; ++i) run_thread();
+  // Sanitizers have an allocator of their own, which mallinfo2 does not see.
+  EXPECT_LT(mallinfo2().uordblks, bytes_before + ThreadMemory::kPlans * sizeof(PlanKey)) << "not even one thread's memory";
+  const gemm_statistics_t statistics = scripted.statistics();
+  EXPECT_EQ(statistics.exact, uint64_t{(kThreads + 1) * (LateCaller::kCalls + 1)});
+  EXPECT_EQ(statistics.scaled, uint64_t{(kThreads + 1) * LateCaller::kCalls});
 }
 
 TEST(Streams, ThoseBeyondTheBoundWaitForEachOther) {

@@ -54,10 +54,14 @@ ThreadMemories::~ThreadMemories() {
   for (const auto& memory : all_) memory->context_is_gone_.store(true, std::memory_order_release);
 }
 
-ThreadMemory& ThreadMemories::mine() {
-  if (last_used && last_used->context_ == number_) return *last_used;
-  // A destructor at the very end of a thread: what it needs is kept by the context only.
-  if (own_is_gone) return *add();
+// Where `own` is gone, nothing is left in the thread that could free a memory.
+ThreadMemories::Mine::Mine(ThreadMemories& all)
+    : all_(all),
+      for_this_call_(own_is_gone ? all.add() : nullptr),
+      memory_(for_this_call_ ? for_this_call_.get() : all.find_or_add()) {}
+
+ThreadMemory* ThreadMemories::find_or_add() {
+  if (last_used && last_used->context_ == number_) return last_used;
   ThreadMemory* known = own.find(number_);
   if (!known) {
     own.forget_gone_contexts();
@@ -65,7 +69,7 @@ ThreadMemory& ThreadMemories::mine() {
     known = own.all.back().get();
   }
   last_used = known;
-  return *known;
+  return known;
 }
 
 std::shared_ptr<ThreadMemory> ThreadMemories::add() {
@@ -74,6 +78,12 @@ std::shared_ptr<ThreadMemory> ThreadMemories::add() {
   forget_ended();
   all_.push_back(memory);
   return memory;
+}
+
+void ThreadMemories::end(ThreadMemory& memory) {
+  memory.thread_is_over_.store(true, std::memory_order_release);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  forget_ended();
 }
 
 // Threads come and go: their counts stay.
