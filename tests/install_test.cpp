@@ -120,8 +120,8 @@ TEST_F(Install, DebianPackageHasTheRightFilesAndNeedsNoCuda) {
                                            "dpkg -x gemm_0.1.0_*.deb root && dpkg-deb -f gemm_0.1.0_*.deb && " +
                                            "dpkg-deb --ctrl-tarfile gemm_0.1.0_*.deb | tar -t");
   ASSERT_EQ(packed.exit_code, 0) << packed.output;
-  for (const char* line :
-       {"Package: gemm\n", "Conflicts: libdispatch0, libdispatch-dev\n", "libstdc++6", "libc6", "postinst"})
+  for (const char* line : {"Package: gemm\n", "Maintainer: the gemm project\n", "Conflicts: libdispatch0, libdispatch-dev\n",
+                           "libstdc++6", "libc6", "postinst"})
     EXPECT_NE(packed.output.find(line), std::string::npos) << line << " is not in\n" << packed.output;
   const size_t depends = packed.output.find("\nDepends: ");
   ASSERT_NE(depends, std::string::npos) << packed.output;
