@@ -54,14 +54,12 @@ ThreadMemories::~ThreadMemories() {
   for (const auto& memory : all_) memory->context_is_gone_.store(true, std::memory_order_release);
 }
 
-// Where `own` is gone, nothing is left in the thread that could free a memory.
+// Where `own` is gone, nothing is left in the thread that could say when a memory is over.
 ThreadMemories::Mine::Mine(ThreadMemories& all)
-    : all_(all),
-      for_this_call_(own_is_gone ? all.add() : nullptr),
-      memory_(for_this_call_ ? for_this_call_.get() : all.find_or_add()) {}
+    : all_(all), for_this_call_(own_is_gone), memory_(for_this_call_ ? *all.add() : all.find_or_add()) {}
 
-ThreadMemory* ThreadMemories::find_or_add() {
-  if (last_used && last_used->context_ == number_) return last_used;
+ThreadMemory& ThreadMemories::find_or_add() {
+  if (last_used && last_used->context_ == number_) return *last_used;
   ThreadMemory* known = own.find(number_);
   if (!known) {
     own.forget_gone_contexts();
@@ -69,7 +67,7 @@ ThreadMemory* ThreadMemories::find_or_add() {
     known = own.all.back().get();
   }
   last_used = known;
-  return known;
+  return *known;
 }
 
 std::shared_ptr<ThreadMemory> ThreadMemories::add() {

@@ -109,17 +109,17 @@ class ThreadMemories {
    public:
     explicit Mine(ThreadMemories& all);
     ~Mine() {
-      if (for_this_call_) all_.end(*for_this_call_);
+      if (for_this_call_) all_.end(memory_);
     }
     Mine(const Mine&) = delete;
     Mine& operator=(const Mine&) = delete;
-    ThreadMemory& operator*() const { return *memory_; }
-    ThreadMemory* operator->() const { return memory_; }
+    ThreadMemory& operator*() const { return memory_; }
+    ThreadMemory* operator->() const { return &memory_; }
 
    private:
     ThreadMemories& all_;
-    std::shared_ptr<ThreadMemory> for_this_call_;
-    ThreadMemory* memory_;
+    const bool for_this_call_;
+    ThreadMemory& memory_;
   };
   Mine mine() { return Mine(*this); }
 
@@ -129,7 +129,7 @@ class ThreadMemories {
   CallCounts counts();
 
  private:
-  ThreadMemory* find_or_add();
+  ThreadMemory& find_or_add();
   std::shared_ptr<ThreadMemory> add();
   void end(ThreadMemory& memory);
   void forget_ended();
