@@ -17,6 +17,7 @@ TEST(ThreadsShareAContext, AndAStreamWithoutMixingTheirLaunches) {
   scripted.device->yield_after_launches();
   constexpr int kThreads = 3, kCalls = 300;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   std::atomic<int> failures{0};
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&] {
@@ -78,6 +79,7 @@ TEST(ThreadsShareAContext, AndOthersOfOtherGpusInOneProcess) {
   };
   for (int generation = 0; generation < 3; ++generation) {
     std::vector<std::thread> threads;
+    threads.reserve(3);
     for (int t = 0; t < 3; ++t) threads.emplace_back(use, 5);
     for (std::thread& thread : threads) thread.join();
   }
