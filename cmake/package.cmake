@@ -2,7 +2,9 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME gemm)
 set(CPACK_PACKAGE_VENDOR gemm)
-set(CPACK_PACKAGE_CONTACT "gemm maintainers <maintainers@gemm.invalid>")
+# The project has no address of its own to give; whoever hands packages on puts theirs here.
+set(GEMM_PACKAGE_CONTACT "the gemm project" CACHE STRING "Maintainer that packages name, such as 'A Name <address>'")
+set(CPACK_PACKAGE_CONTACT "${GEMM_PACKAGE_CONTACT}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)

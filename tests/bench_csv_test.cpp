@@ -52,6 +52,13 @@ TEST_F(BenchCsv, EveryColumnComesBack) {
   for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(bench_csv_row(read[i]), bench_csv_row(rows[i]));
 }
 
+TEST_F(BenchCsv, AClassMayHoldCommasAndQuotes) {
+  BenchRow row = own_row();
+  row.shape.shape_class = "up, \"gate\"";
+  const std::vector<BenchRow> read = read_bench_csv(write(bench_csv_header() + bench_csv_row(row))).value_or_throw();
+  EXPECT_EQ(read[0].shape.shape_class, row.shape.shape_class);
+}
+
 TEST_F(BenchCsv, ReadsTheFilesOfThisRepositoryAndOlderForms) {
   for (const char* name : {"performance.csv", "performance_random.csv", "performance_padded.csv"}) {
     const auto rows = read_bench_csv(std::string(GEMM_SOURCE_DIR) + "/docs/" + name);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "command.h"
+#include "dispatch/reproducible.h"
 #include "dispatch/selector.h"
 #include "dispatch_cases.h"
 #include "gemm/gemm.hpp"
@@ -89,6 +90,30 @@ TEST(BundleKernels, HoldWhatDispatchAsksFor) {
   far_apart.lda = int64_t{1} << 29;
   EXPECT_TRUE(std::ranges::any_of(own_candidates(far_apart),
                                   [&](const Candidate& c) { return tuned.contains(kernel_of(c, far_apart)); }));
+}
+
+// Under GEMM_POLICY_REPRODUCIBLE nothing else may serve, so every problem's first kernel has to be there.
+TEST(BundleKernels, HoldTheReproducibleOnesForEveryLayout) {
+  const Table table = load_table(kTablePath, nullptr).value_or_throw();
+  const std::set<std::string> tuned = names_of(bundle_kernels(table, BundleKernels::tuned));
+  const std::vector<KernelConfig> configs = reproducible_configs();
+  std::set<std::string> seen;
+  RandomProblems problems;
+  for (int i = 0; i < 200; ++i) {
+    Problem p = problems.next(i % 2 == 0);
+    if (i % 7 == 0) p.lda = int64_t{1} << 30, p.stride_a = p.lda * p.columns_a();
+    for (const Choice& choice : reproducible_choices(p)) {
+      EXPECT_NE(std::ranges::find(configs, choice.config), configs.end()) << p << " by " << to_string(choice);
+      seen.insert(config_id(choice.config));
+      Operands indirect;
+      indirect.indirect.scalars = true;
+      for (const Operands& operands : {Operands{}, indirect}) {
+        const std::string kernel = variant_spec(variant_of(choice, p, operands)).name;
+        EXPECT_TRUE(tuned.contains(kernel)) << p << " needs " << kernel;
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), configs.size()) << "all of them are asked for";
 }
 
 // A bundle of the emulated device's table, with images that are only bytes.

@@ -283,6 +283,27 @@ TEST(DispatchFailures, NothingCanServeIsNotSupported) {
   }
 }
 
+// With a calibrated table, whose model works out times from the sizes. UBSan sees what overflows.
+TEST(DispatchFailures, SizesNear2To63AreLeftToCublas) {
+  Watched watched;
+  ASSERT_EQ(gemm_load_table(watched.handle.get(), GEMM_SOURCE_DIR "/configs/nvidia-h200.json"), GEMM_SUCCESS);
+  ASSERT_EQ(gemm_set_policy(watched.handle.get(), GEMM_POLICY_TUNED_ONLY), GEMM_SUCCESS);
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{kLargest, 1, 1},
+                                                                   {1, kLargest, 1},
+                                                                   {1, 1, kLargest},
+                                                                   {kLargest, kLargest, kLargest},
+                                                                   {int64_t{1} << 62, 64, 7},
+                                                                   {64, int64_t{1} << 40, int64_t{1} << 40}}) {
+    const gemm_problem_t problem = c_problem({m, n, k, Op::N, Op::N, m, k, m});
+    EXPECT_EQ(gemm_prepare(watched.handle.get(), nullptr, &problem, nullptr, nullptr, nullptr), GEMM_NOT_SUPPORTED);
+    EXPECT_NE(std::string(gemm_last_error()).find("32 bits"), std::string::npos) << gemm_last_error();
+    size_t bytes = 1;
+    EXPECT_EQ(gemm_workspace_size(watched.handle.get(), &problem, &bytes), GEMM_SUCCESS);
+    EXPECT_EQ(bytes, 0u);
+  }
+}
+
 TEST(DispatchMemory, PlansAreBounded) {
   float* const any = reinterpret_cast<float*>(0x1000);
   const float one = 1;

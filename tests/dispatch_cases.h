@@ -57,7 +57,7 @@ template <class Float>
 Buffer pointer_array(Device& device, Float* first, int64_t stride, int64_t batch) {
   std::vector<Float*> pointers;
   for (int64_t i = 0; i < batch; ++i) pointers.push_back(first + i * stride);
-  const Buffer array = device.allocate(pointers.size() * sizeof(Float*)).value_or_throw();
+  Buffer array = device.allocate(pointers.size() * sizeof(Float*)).value_or_throw();
   device.copy_to_device(array.as(), pointers.data(), array.bytes());
   return array;
 }

@@ -120,21 +120,21 @@ TEST_F(Install, DebianPackageHasTheRightFilesAndNeedsNoCuda) {
                                            "dpkg -x gemm_0.1.0_*.deb root && dpkg-deb -f gemm_0.1.0_*.deb && " +
                                            "dpkg-deb --ctrl-tarfile gemm_0.1.0_*.deb | tar -t");
   ASSERT_EQ(packed.exit_code, 0) << packed.output;
-  for (const char* line :
-       {"Package: gemm\n", "Conflicts: libdispatch0, libdispatch-dev\n", "libstdc++6", "libc6", "postinst"})
+  for (const char* line : {"Package: gemm\n", "Maintainer: the gemm project\n", "Conflicts: libdispatch0, libdispatch-dev\n",
+                           "libstdc++6", "libc6", "postinst"})
     EXPECT_NE(packed.output.find(line), std::string::npos) << line << " is not in\n" << packed.output;
   const size_t depends = packed.output.find("\nDepends: ");
   ASSERT_NE(depends, std::string::npos) << packed.output;
   const std::string needed = packed.output.substr(depends, packed.output.find('\n', depends + 1) - depends);
   for (const char* name : {"cuda", "cublas", "nvrtc", "nvidia"}) EXPECT_EQ(needed.find(name), std::string::npos) << needed;
-  for (const char* file :
-       {"include/gemm/gemm.h", "lib/libdispatch.so", "lib/libdispatch.so.0", "lib/libdispatch.so.0.1.0",
-        "lib/cmake/gemm/gemmConfig.cmake", "lib/pkgconfig/gemm.pc", "share/gemm/configs/nvidia-h200.json"})
+  for (const char* file : {"include/gemm/gemm.h", "lib/libdispatch.so", "lib/libdispatch.so.0", "lib/libdispatch.so.0.1.0",
+                           "lib/libdispatch_cublas.so", "lib/cmake/gemm/gemmConfig.cmake", "lib/pkgconfig/gemm.pc",
+                           "share/gemm/configs/nvidia-h200.json"})
     EXPECT_TRUE(std::filesystem::exists(folder + "/root/usr/" + file)) << file;
 }
 
 // Another name for the file, as the generated files have it; building it all again would take too long.
-TEST_F(Install, LibraryCanBeRenamed) {
+TEST_F(Install, LibraryAndDropinCanBeRenamed) {
   const std::string build = folder_->file("renamed");
   const auto configured = [&](const std::string& name) {
     return run_command("cmake -S '" GEMM_SOURCE_DIR "' -B '" + build +
@@ -151,6 +151,8 @@ TEST_F(Install, LibraryCanBeRenamed) {
   EXPECT_TRUE(matches("add_library(gemm::dispatch SHARED", "CMakeFiles/Export"));
   EXPECT_TRUE(matches("IMPORTED_LOCATION_RELEASE.*/libgemmdispatch.so.0.1.0", "CMakeFiles/Export"));
   EXPECT_TRUE(matches("IMPORTED_SONAME_RELEASE.*\"libgemmdispatch.so.0\"", "CMakeFiles/Export"));
+  EXPECT_TRUE(matches("/libgemmdispatch_cublas.so\"", "cmake_install.cmake")) << "the drop-in follows";
+  EXPECT_FALSE(matches("libdispatch", "cmake_install.cmake")) << "a file keeps the name of Apple's";
   EXPECT_FALSE(matches("PACKAGE_CONFLICTS", "CPackConfig.cmake")) << "only the usual name is Apple's too";
 }
 

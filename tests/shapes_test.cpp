@@ -39,6 +39,28 @@ TEST_F(ShapesFile, ColumnsMayComeInAnyOrderAndSomeMayBeMissing) {
   EXPECT_EQ((*shapes)[0].shape_class, "");
 }
 
+TEST_F(ShapesFile, HeaderAndFieldsMayBeQuotedOrInUpperCase) {
+  for (const char* text :
+       {"\"m\",\"n\",\"k\",\"transa\",\"transb\",\"class\"\n\"1\",2,\"3\",\"N\",T,\"a, \"\"b\"\"\"\n",
+        "M,N,K,TransA,TRANSB,Class\n1,2,3,N,T,\"a, \"\"b\"\"\"\n",
+        "\xEF\xBB\xBF \"M\" , \"N\",K,\"TransA\",transb ,CLASS\r\n 1,\"2\" ,3,N, \"T\",\"a, \"\"b\"\"\" \r\n"}) {
+    const auto shapes = read_shapes(write(text));
+    ASSERT_TRUE(shapes.ok()) << shapes.error();
+    ASSERT_EQ(shapes->size(), 1u) << text;
+    EXPECT_EQ((*shapes)[0].problem, packed_problem(1, 2, 3, Op::N, Op::T)) << text;
+    EXPECT_EQ((*shapes)[0].shape_class, "a, \"b\"") << text;
+  }
+}
+
+TEST_F(ShapesFile, AFieldThatWasWrittenComesBack) {
+  for (const std::string text : {"", "plain", "a,b", "\"", "\"\"", "5\" disk", " around ", "#1", ",", "\t"}) {
+    const auto shapes = read_shapes(write("class,m,n,k,transa,transb\n" + csv_field(text) + ",1,2,3,N,T\n"));
+    ASSERT_TRUE(shapes.ok()) << shapes.error();
+    EXPECT_EQ((*shapes)[0].shape_class, text);
+  }
+  EXPECT_EQ(csv_field("skinny odd"), "skinny odd");
+}
+
 TEST_F(ShapesFile, LeadingDimensionsArePackedUnlessGiven) {
   std::vector<Shape> shapes = read_shapes(write("m,n,k,transa,transb,batch,lda,ldb,ldc\n"
                                                 "5,6,7,N,N,3,,0,\n"
@@ -70,6 +92,12 @@ TEST_F(ShapesFile, ErrorsNameLineAndColumn) {
       {"m,n,k,transa\n1,1,1,N\n", {"line 1", "transb"}},
       {"m,n,k,transa,transb,depth\n", {"line 1", "depth"}},
       {"m,m,n,k,transa,transb\n", {"line 1", "'m' appears twice"}},
+      {"M,m,n,k,transa,transb\n", {"line 1", "'m' appears twice"}},
+      {"\"m,n\",k,transa,transb\n", {"line 1", "unknown column 'm,n'", "m,n,k,transa,transb"}},
+      {"m,n,k,transa,transb\n1,1,\"1,N,N\n2,2,2,N,N\n", {"line 2", "\"1,N,N has no closing quote"}},
+      {"m,n,k,transa,transb\n1,1,1,N,\"\n", {"line 2", "no closing quote"}},
+      {"m,n,k,transa,transb\n1,\"1\"0,1,N,N\n", {"line 2", "after the quoted field \"1\"", "'0,1,N,N'", "comma"}},
+      {"m,n,k,transa,transb\n1,\"\",1,N,N\n", {"line 2", "'n' is ''"}},
       {"m,n,k,transa,transb\n1,1,1,N,N\n1,x,1,N,N\n", {"line 3", "'n'", "'x'"}},
       {"m,n,k,transa,transb\n0,1,1,N,N\n", {"line 2", "'m'", "'0'"}},
       {"m,n,k,transa,transb\n1,1,-1,N,N\n", {"line 2", "'k'"}},

@@ -143,6 +143,38 @@ TEST(TableDamage, AKernelThatCannotRunIsLeftOutWithItsPoints) {
   }
 }
 
+// What a kernel is predicted by is no part of what runs.
+TEST(TableDamage, AKernelWithDamagedTraitsIsUsedButNotPredicted) {
+  const struct {
+    std::string fields, message;
+  } cases[] = {
+      {"\"traits\": null", "\"traits\" is null"},
+      {"\"traits\": [[1, 2, 3]]", "an array of 32 numbers"},
+      {"\"traits\": [1]", "an array of 32 numbers"},
+      {"\"traits\": {}", "an array of arrays"},
+      {"\"traits\": NaN", "NaN"},
+      {"\"model_factor\": -1", "\"model_factor\" is -1"},
+      {"\"model_factor\": 1e400", "\"model_factor\""},
+      {"\"model_factor\": 1.5, \"traits\": [[]]", "an array of 32 numbers"},
+  };
+  const Problem tuned = packed_problem(16, 16, 16), other = packed_problem(20, 30, 40);
+  for (const auto& c : cases) {
+    std::vector<std::string> warnings;
+    const Result<Table> table = parse_table(damaged("\"registers\": 100", "\"registers\": 100, " + c.fields), &warnings);
+    ASSERT_TRUE(table) << c.fields << ": " << table.error();
+    ASSERT_EQ(warnings.size(), 1u) << c.fields;
+    EXPECT_NE(warnings[0].find("portfolio[0]"), std::string::npos) << warnings[0];
+    EXPECT_NE(warnings[0].find("is not predicted for problems that were not tuned"), std::string::npos) << warnings[0];
+    EXPECT_NE(warnings[0].find(c.message), std::string::npos) << warnings[0];
+    ASSERT_EQ(table->portfolio.size(), 1u) << c.fields;
+    EXPECT_TRUE(table->portfolio[0].traits.empty() && !table->portfolio[0].model_factor) << c.fields;
+    EXPECT_EQ(table->points.size(), 2u) << c.fields;
+    const Selector selector(&*table, table->device);
+    EXPECT_TRUE(selector.find_point(tuned)) << c.fields;
+    EXPECT_NE(selector.choose(other, kWorkspaceBytes).candidates.front().rule, Rule::predicted) << c.fields;
+  }
+}
+
 TEST(TableDamage, NoDamagedByteCrashesOrInventsAnEntry) {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {

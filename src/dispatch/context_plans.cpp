@@ -5,11 +5,23 @@
 #include "dispatch/explain.h"
 #include "dispatch/reproducible.h"
 #include "kernels/kernel_spec.h"
+#include "kernels/launch_arithmetic.h"
 
 namespace gemm {
 namespace {
 
 bool is_cublas(const Candidate& candidate) { return candidate.use_cublas; }
+
+Decision only_cublas() { return {{{.rule = Rule::cublas, .use_cublas = true}}, {}}; }
+
+bool counts_in_32_bits(const Problem& p) { return std::max({p.m, p.n, p.k}) <= kMaxInt; }
+
+// None of our kernels may serve such a problem; its tiles and stages, times others, need not even fit 64 bits.
+Decision beyond_32_bits() {
+  Decision decision = only_cublas();
+  decision.rejected.push_back("own kernels: a dimension does not fit 32 bits");
+  return decision;
+}
 
 // Matrices and scalars that the call leaves on the GPU are read where they are (build_plan), so a choice has to be legal
 // without its copies: the whole product at once may need more than its panels.
@@ -85,9 +97,9 @@ Status Context::make_plan(const PlanKey& key, const Operands& operands, std::sha
 }
 
 Decision Context::decide(const Problem& problem, const Operands& operands, int64_t workspace) {
-  if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return {{{.rule = Rule::cublas, .use_cublas = true}}, {}};
+  if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return only_cublas();
   if (policy_ == GEMM_POLICY_REPRODUCIBLE) return decide_reproducible(problem, workspace);
-  Decision decision = selector_->choose(problem, workspace);
+  Decision decision = counts_in_32_bits(problem) ? selector_->choose(problem, workspace) : beyond_32_bits();
   if (operands.indirect.any()) drop_relayouts(decision, problem, device_->info(), workspace);
   if (policy_ == GEMM_POLICY_TUNED_ONLY) std::erase_if(decision.candidates, is_cublas);
   // Whether A and B are read where alpha on the device is 0 is for our kernels to say.

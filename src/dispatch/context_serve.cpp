@@ -62,12 +62,12 @@ Status launch_failed(const std::string& why) { return {GEMM_LAUNCH_FAILED, why};
 
 Status Context::sgemm(const Problem& problem, const Operands& operands, Stream stream) {
   {
-    ThreadMemory& mine = threads_.mine();
-    const ThreadMemory::Visit visit(mine);
+    const ThreadMemories::Mine mine = threads_.mine();
+    const ThreadMemory::Visit visit(*mine);
     StreamSet* set = nullptr;
-    if (const Plan* plan = known_plan(mine, problem, operands, stream, set)) {
+    if (const Plan* plan = known_plan(*mine, problem, operands, stream, set)) {
       Status launched = launch(*plan, problem, operands, stream, set);
-      if (launched.ok()) mine.count(kind_of(*plan));
+      if (launched.ok()) mine->count(kind_of(*plan));
       return launched;
     }
   }
@@ -108,7 +108,7 @@ Status Context::serve(Call call) {
   call.capture = device_->capture_id(call.stream);
   bool is_new = false;
   for (;;) {
-    ThreadMemory& mine = threads_.mine();
+    const ThreadMemories::Mine mine = threads_.mine();
     std::shared_lock<std::shared_mutex> lock(setup_);
     if (plans_.full()) {
       lock.unlock();
@@ -123,7 +123,7 @@ Status Context::serve(Call call) {
     if (made) tell_new_plan(call.problem, *plan);
     is_new = is_new || made;
 
-    Result<StreamSet*> set = set_for(call, *plan, mine, must_be_told);
+    Result<StreamSet*> set = set_for(call, *plan, *mine, must_be_told);
     if (!set && !plan->cublas) {
       lock.unlock();
       if (call.capture != 0)
@@ -141,12 +141,12 @@ Status Context::serve(Call call) {
     // Where there is none for cuBLAS, it takes its own.
     StreamSet* const used = set ? *set : nullptr;
     const uint64_t generation = generation_.load();
-    if (!call.without_workspace) mine.remember(key, plan.get(), generation);
-    if (used && call.capture == 0) mine.remember_set(call.stream, used, generation);
+    if (!call.without_workspace) mine->remember(key, plan.get(), generation);
+    if (used && call.capture == 0) mine->remember_set(call.stream, used, generation);
     if (call.action == Action::only_prepare) return {};
     Status launched = launch(*plan, call.problem, call.operands, call.stream, used);
-    if (launched.ok()) mine.count(kind_of(*plan));
-    if (launched.ok() && is_new) mine.count(CallCounts::kNewPlans);
+    if (launched.ok()) mine->count(kind_of(*plan));
+    if (launched.ok() && is_new) mine->count(CallCounts::kNewPlans);
     return launched;
   }
 }
@@ -217,7 +217,7 @@ Status Context::scale(const Problem& problem, const Operands& operands, Stream s
                                       (kernel ? "a dimension does not fit 32 bits" : kernel.error())};
     }
   }
-  threads_.mine().count(CallCounts::kScaled);
+  threads_.mine()->count(CallCounts::kScaled);
   return {};
 }
 
@@ -235,7 +235,7 @@ Status Context::scale_by_cublas(const Problem& problem, const Operands& operands
   pointers.indirect.a = pointers.indirect.b = operands.indirect.c;
   const Result<bool> enqueued = (*opened)->sgemm(scaling, pointers, stream, {});
   if (!enqueued) return launch_failed(enqueued.error());
-  threads_.mine().count(static_cast<size_t>(Rule::cublas));
+  threads_.mine()->count(static_cast<size_t>(Rule::cublas));
   return {};
 }
 

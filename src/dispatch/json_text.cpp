@@ -1,6 +1,8 @@
 #include "dispatch/json_text.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace gemm {
 namespace {
@@ -26,7 +28,41 @@ bool too_deep(const std::string& text) {
   return false;
 }
 
+// Length of the number at text[at] if it is one beyond the range of doubles, such as 1e400; else 0.
+size_t overflowing_number(const std::string& text, size_t at) {
+  if (text[at] != '-' && (text[at] < '0' || text[at] > '9')) return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+  return error == std::errc::result_out_of_range ? static_cast<size_t>(end - text.data()) - at : 0;
+}
+
+// Length of the word or number at text[at] that stands for no finite number, or 0.
+size_t nonfinite(const std::string& text, size_t at) {
+  for (const char* word : {"-Infinity", "Infinity", "NaN"})
+    if (text.compare(at, std::char_traits<char>::length(word), word) == 0) return std::char_traits<char>::length(word);
+  const bool begins = at == 0 || std::string_view("0123456789.eE+-").find(text[at - 1]) == std::string_view::npos;
+  return begins ? overflowing_number(text, at) : 0;
+}
+
 }  // namespace
+
+std::string quote_nonfinite(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  for (size_t at = 0; at < text.size();) {
+    if (const size_t length = in_string ? 0 : nonfinite(text, at); length > 0) {
+      out += '"' + text.substr(at, length) + '"';
+      at += length;
+      continue;
+    }
+    const size_t length = in_string && text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
+    if (text[at] == '"') in_string = !in_string;
+    out.append(text, at, length);
+    at += length;
+  }
+  return out;
+}
 
 std::string without_json_tag(const std::string& message) {
   const size_t end = message.find("] ");

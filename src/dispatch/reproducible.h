@@ -12,4 +12,8 @@ namespace gemm {
 // they add the products of k in the same order. Whoever changes this changes the results of programs that rely on it.
 std::vector<Choice> reproducible_choices(const Problem& problem);
 
+// The configurations of all choices there are. They repeat the selector's default_configs() on purpose: those may change,
+// and these may not.
+std::vector<KernelConfig> reproducible_configs();
+
 }  // namespace gemm

@@ -1,114 +1,30 @@
 // Reads a table from JSON. The text as a whole must be JSON and name its device; below that, each kernel and each point
-// stands alone: one that cannot be used is left out with a warning, and the rest is used.
+// stands alone: one that cannot be used is left out with a warning, and the rest is used. learned_model_parse.cpp reads what
+// calibration fitted.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <unordered_set>
 
+#include "dispatch/json_fields.h"
 #include "dispatch/json_text.h"
+#include "dispatch/learned_model_parse.h"
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
 
 namespace gemm {
 namespace {
 
+using namespace json_fields;
 using nlohmann::json;
+
+// Tells of what is wrong with the entry at hand.
+using Tell = std::function<void(const std::string&)>;
 
 constexpr int64_t kMaxLength = std::numeric_limits<int>::max();  // of m, n, k and batch in a table
 constexpr int kMaxSplit = 65535;                                 // grid.y
 constexpr int kMostRegisters = 255;                              // of a thread
-constexpr double kMostWeight = 1000;                             // of a network, either way
-
-// Length of the number at text[at] if it is one beyond the range of doubles, such as 1e400; else 0.
-size_t overflowing_number(const std::string& text, size_t at) {
-  if (text[at] != '-' && (text[at] < '0' || text[at] > '9')) return 0;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-  return error == std::errc::result_out_of_range ? static_cast<size_t>(end - text.data()) - at : 0;
-}
-
-// Length of the word or number at text[at] that stands for no finite number, or 0.
-size_t nonfinite(const std::string& text, size_t at) {
-  for (const char* word : {"-Infinity", "Infinity", "NaN"})
-    if (text.compare(at, std::char_traits<char>::length(word), word) == 0) return std::char_traits<char>::length(word);
-  const bool begins = at == 0 || std::string_view("0123456789.eE+-").find(text[at - 1]) == std::string_view::npos;
-  return begins ? overflowing_number(text, at) : 0;
-}
-
-// Some writers emit NaN and Infinity, which are not JSON, or numbers that no double holds. Quoted, they cost the entry that
-// holds them, not the whole table.
-std::string quote_nonfinite(const std::string& text) {
-  std::string out;
-  out.reserve(text.size());
-  bool in_string = false;
-  for (size_t at = 0; at < text.size();) {
-    if (const size_t length = in_string ? 0 : nonfinite(text, at); length > 0) {
-      out += '"' + text.substr(at, length) + '"';
-      at += length;
-      continue;
-    }
-    const size_t length = in_string && text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
-    if (text[at] == '"') in_string = !in_string;
-    out.append(text, at, length);
-    at += length;
-  }
-  return out;
-}
-
-std::string shown(const json& value) {
-  const std::string text = value.dump();
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
-}
-
-[[noreturn]] void wrong(const std::string& name, const json& value, const std::string& expected) {
-  throw Error("\"" + name + "\" is " + shown(value) + " but must be " + expected);
-}
-
-const json& field(const json& object, const char* name) {
-  if (!object.is_object()) throw Error("it is " + shown(object) + " but must be an object");
-  const auto found = object.find(name);
-  if (found == object.end()) throw Error(std::string("\"") + name + "\" is missing");
-  return *found;
-}
-
-int64_t integer(const json& object, const char* name, int64_t low, int64_t high) {
-  const json& value = field(object, name);
-  const std::string expected = "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
-  if (!value.is_number_integer()) wrong(name, value, expected);
-  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(high)) wrong(name, value, expected);
-  const auto number = value.get<int64_t>();
-  if (number < low || number > high) wrong(name, value, expected);
-  return number;
-}
-
-int small_integer(const json& object, const char* name, int low = 1, int high = std::numeric_limits<int>::max()) {
-  return static_cast<int>(integer(object, name, low, high));
-}
-
-double number(const json& object, const char* name, bool zero_allowed) {
-  const json& value = field(object, name);
-  const char* expected = zero_allowed ? "a number from 0" : "a number above 0";
-  if (!value.is_number()) wrong(name, value, expected);
-  const auto x = value.get<double>();
-  if (!std::isfinite(x) || x < 0 || (x == 0 && !zero_allowed)) wrong(name, value, expected);
-  return x;
-}
-
-std::string text_of(const json& object, const char* name) {
-  const json& value = field(object, name);
-  if (!value.is_string()) wrong(name, value, "a string");
-  return value.get<std::string>();
-}
-
-template <class Enum>
-Enum word(const json& object, const char* name, const char* expected) {
-  Enum value{};
-  if (!from_string(text_of(object, name), value)) wrong(name, field(object, name), expected);
-  return value;
-}
 
 DeviceInfo read_device(const json& object, bool emulated) {
   DeviceInfo device;
@@ -138,60 +54,18 @@ std::map<std::string, std::string> read_words(const json& root, const char* name
   return words;
 }
 
-// A number in an array that holds numbers from `low` to `high`.
-double element(const json& array, size_t index, const char* name, double low, double high) {
-  const json& value = array[index];
-  const bool fits = value.is_number() && value.get<double>() >= low && value.get<double>() <= high;
-  if (!fits) wrong(std::string(name) + "[" + std::to_string(index) + "]", value, "a number in its range");
-  return value.get<double>();
+// What the kernel is predicted by. It runs as well without, so damage here costs neither the kernel nor its points.
+void read_prediction(const json& entry, PortfolioKernel& kernel, const Tell& tell) {
+  try {
+    if (entry.contains("model_factor")) kernel.model_factor = number(entry, "model_factor", false);
+    if (entry.contains("traits")) kernel.traits = read_traits(entry["traits"]);
+  } catch (const Error& error) {
+    kernel.model_factor.reset();
+    tell(std::string(" is not predicted for problems that were not tuned: ") + error.what());
+  }
 }
 
-// One row of a network's weights.
-template <size_t Size>
-std::array<float, Size> read_layer(const json& array, const char* name) {
-  if (!array.is_array() || array.size() != Size) wrong(name, array, "an array of " + std::to_string(Size) + " numbers");
-  std::array<float, Size> layer;
-  for (size_t i = 0; i < Size; ++i) layer[i] = static_cast<float>(element(array, i, name, -kMostWeight, kMostWeight));
-  return layer;
-}
-
-template <size_t Rows, size_t Size>
-void read_layers(const json& object, const char* name, std::array<std::array<float, Size>, Rows>& layers) {
-  const json& array = field(object, name);
-  if (!array.is_array() || array.size() != Rows) wrong(name, array, "an array of " + std::to_string(Rows) + " arrays");
-  for (size_t i = 0; i < Rows; ++i) layers[i] = read_layer<Size>(array[i], name);
-}
-
-TimeNetwork read_network(const json& object) {
-  TimeNetwork network;
-  read_layers(object, "problem", network.problem);
-  read_layers(object, "choice", network.choice);
-  read_layers(object, "second", network.second);
-  network.second_bias = read_layer<kSecondLayer>(field(object, "second_bias"), "second_bias");
-  network.last = read_layer<kSecondLayer>(field(object, "last"), "last");
-  network.last_bias = read_layer<1>(json::array({field(object, "last_bias")}), "last_bias")[0];
-  if (object.contains("cublas")) network.cublas = read_layer<kFirstLayer>(object["cublas"], "cublas");
-  return network;
-}
-
-LearnedModel read_learned_model(const json& object) {
-  LearnedModel model;
-  model.problems = small_integer(object, "problems", 0);
-  const json& networks = field(object, "networks");
-  if (!networks.is_array() || networks.empty() || networks.size() > LearnedModel::kMostNetworks)
-    wrong("networks", networks, "an array of 1 to " + std::to_string(LearnedModel::kMostNetworks) + " networks");
-  for (const json& network : networks) model.networks.push_back(read_network(network));
-  return model;
-}
-
-std::vector<FirstLayer> read_traits(const json& array) {
-  if (!array.is_array() || array.size() > LearnedModel::kMostNetworks) wrong("traits", array, "an array of arrays");
-  std::vector<FirstLayer> traits;
-  for (const json& layer : array) traits.push_back(read_layer<kFirstLayer>(layer, "traits"));
-  return traits;
-}
-
-PortfolioKernel read_kernel(const json& entry, const Table& table) {
+PortfolioKernel read_kernel(const json& entry, const Table& table, const Tell& tell) {
   PortfolioKernel kernel;
   kernel.id = text_of(entry, "id");
   KernelConfig& c = kernel.config;
@@ -217,8 +91,7 @@ PortfolioKernel read_kernel(const json& entry, const Table& table) {
   kernel.spill_bytes = small_integer(entry, "spill_bytes", 0);
   kernel.shared_bytes = small_integer(entry, "shared_bytes", 0, table.device.limits.shared_bytes_per_block);
   kernel.threads = small_integer(entry, "threads", c.threads(), c.threads());
-  if (entry.contains("model_factor")) kernel.model_factor = number(entry, "model_factor", false);
-  if (entry.contains("traits")) kernel.traits = read_traits(entry["traits"]);
+  read_prediction(entry, kernel, tell);
   return kernel;
 }
 
@@ -304,19 +177,24 @@ std::string entry_name(const char* array, size_t index, const json& entry) {
 std::string key_of(const PortfolioKernel& kernel) { return "kernel '" + kernel.id + "'"; }
 std::string key_of(const TablePoint& point) { return "problem " + to_string(point.problem); }
 
-template <class Entry>
-void read_entries(const json& root, const char* name, Entry (*read)(const json&, const Table&), const Table& table,
-                  std::vector<Entry>& entries, std::vector<std::string>* warnings) {
+template <class Entry, class Read>
+void read_entries(const json& root, const char* name, const Read& read, std::vector<Entry>& entries,
+                  std::vector<std::string>* warnings) {
   const json& array = field(root, name);
   if (!array.is_array()) wrong(name, array, "an array");
   std::unordered_set<std::string> seen;
-  for (size_t i = 0; i < array.size(); ++i) try {
-      Entry entry = read(array[i], table);
+  for (size_t i = 0; i < array.size(); ++i) {
+    const Tell tell = [&](const std::string& what) {
+      if (warnings) warnings->push_back(entry_name(name, i, array[i]) + what);
+    };
+    try {
+      Entry entry = read(array[i], tell);
       if (!seen.insert(key_of(entry)).second) throw Error(key_of(entry) + " is listed twice");
       entries.push_back(std::move(entry));
     } catch (const Error& error) {
-      if (warnings) warnings->push_back(entry_name(name, i, array[i]) + " is left out: " + error.what());
+      tell(std::string(" is left out: ") + error.what());
     }
+  }
 }
 
 std::vector<double> read_curve(const json& array) {
@@ -365,8 +243,10 @@ Table read_table(const json& root, std::vector<std::string>* warnings) {
   table.device = read_device(field(root, "device"), table.provenance == "modelled");
   table.environment = read_words(root, "environment");
   table.method = read_words(root, "method");
-  read_entries(root, "portfolio", read_kernel, table, table.portfolio, warnings);
-  read_entries(root, "points", read_point, table, table.points, warnings);
+  const auto kernel = [&](const json& entry, const Tell& tell) { return read_kernel(entry, table, tell); };
+  const auto point = [&](const json& entry, const Tell&) { return read_point(entry, table); };
+  read_entries(root, "portfolio", kernel, table.portfolio, warnings);
+  read_entries(root, "points", point, table.points, warnings);
   read_calibrated(root, table, warnings);
   check_traits(root, table, warnings);
   return table;

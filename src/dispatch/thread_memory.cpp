@@ -54,10 +54,12 @@ ThreadMemories::~ThreadMemories() {
   for (const auto& memory : all_) memory->context_is_gone_.store(true, std::memory_order_release);
 }
 
-ThreadMemory& ThreadMemories::mine() {
+// Where `own` is gone, nothing is left in the thread that could say when a memory is over.
+ThreadMemories::Mine::Mine(ThreadMemories& all)
+    : all_(all), for_this_call_(own_is_gone), memory_(for_this_call_ ? *all.add() : all.find_or_add()) {}
+
+ThreadMemory& ThreadMemories::find_or_add() {
   if (last_used && last_used->context_ == number_) return *last_used;
-  // A destructor at the very end of a thread: what it needs is kept by the context only.
-  if (own_is_gone) return *add();
   ThreadMemory* known = own.find(number_);
   if (!known) {
     own.forget_gone_contexts();
@@ -74,6 +76,12 @@ std::shared_ptr<ThreadMemory> ThreadMemories::add() {
   forget_ended();
   all_.push_back(memory);
   return memory;
+}
+
+void ThreadMemories::end(ThreadMemory& memory) {
+  memory.thread_is_over_.store(true, std::memory_order_release);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  forget_ended();
 }
 
 // Threads come and go: their counts stay.

@@ -103,15 +103,35 @@ class ThreadMemories {
   ThreadMemories(const ThreadMemories&) = delete;
   ThreadMemories& operator=(const ThreadMemories&) = delete;
 
-  // The calling thread's, made now if it has none. Stays until the thread ends.
-  ThreadMemory& mine();
+  // The calling thread's memory while a call uses it. It is made by the thread's first call and stays until the thread ends.
+  // In destructors that run even later it is one that the end of the call frees; its counts stay.
+  class Mine {
+   public:
+    explicit Mine(ThreadMemories& all);
+    ~Mine() {
+      if (for_this_call_) all_.end(memory_);
+    }
+    Mine(const Mine&) = delete;
+    Mine& operator=(const Mine&) = delete;
+    ThreadMemory& operator*() const { return memory_; }
+    ThreadMemory* operator->() const { return &memory_; }
+
+   private:
+    ThreadMemories& all_;
+    const bool for_this_call_;
+    ThreadMemory& memory_;
+  };
+  Mine mine() { return Mine(*this); }
+
   // Waits for all Visits that have begun.
   void wait_for_visits();
   // Sums over all threads, those that have ended too.
   CallCounts counts();
 
  private:
+  ThreadMemory& find_or_add();
   std::shared_ptr<ThreadMemory> add();
+  void end(ThreadMemory& memory);
   void forget_ended();
 
   const uint64_t number_;  // of the context, never used twice

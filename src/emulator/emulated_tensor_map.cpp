@@ -11,8 +11,8 @@ constexpr int64_t kLongestBox = 256;
 std::string why_refused(const TensorMapSpec& s) {
   if (s.data == nullptr || reinterpret_cast<uintptr_t>(s.data) % 16 != 0) return "data is not aligned to 16 bytes";
   if (s.length < 1 || s.lines < 1 || s.batch < 1) return "an extent is not positive";
-  if (s.lines > 1 && s.ld * 4 % 16 != 0) return "the leading dimension is not a multiple of 16 bytes";
-  if (s.batch > 1 && s.stride * 4 % 16 != 0) return "the batch stride is not a multiple of 16 bytes";
+  if (s.lines > 1 && s.ld % 4 != 0) return "the leading dimension is not a multiple of 16 bytes";
+  if (s.batch > 1 && s.stride % 4 != 0) return "the batch stride is not a multiple of 16 bytes";
   if (s.box_length < 1 || s.box_length > kLongestBox || s.box_lines < 1 || s.box_lines > kLongestBox)
     return "a box side is not between 1 and 256";
   if (s.box_length * 4 % 16 != 0) return "the box length is not a multiple of 16 bytes";

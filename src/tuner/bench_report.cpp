@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tuner/csv_reader.h"
 #include "tuner/formatted.h"
 #include "tuner/statistics.h"
 
@@ -101,12 +102,13 @@ std::string bench_csv_header() {
 std::string bench_csv_row(const BenchRow& row) {
   if (!row.failure.empty()) return {};
   const Problem& p = row.shape.problem;
-  return row.shape.shape_class + "," + std::to_string(p.m) + "," + std::to_string(p.n) + "," + std::to_string(p.k) + "," +
-         to_char(p.op_a) + "," + to_char(p.op_b) + "," + std::to_string(p.batch) + "," + std::to_string(p.lda) + "," +
-         std::to_string(p.ldb) + "," + std::to_string(p.ldc) + "," + formatted("%.3f", row.ours_us) + "," +
-         text_of(row.cublas_us, 3, "") + "," + text_of(row.cublaslt_best_us, 3, "") + "," + formatted("%.3f", row.floor_us) +
-         "," + row.kernel() + "," + std::to_string(row.use_cublas ? 1 : row.choice.split_k) + "," + to_string(row.rule) +
-         "," + text_of(row.max_scaled_error, 5, "") + "," + (row.use_cublas ? "" : to_string(row.choice.reduction)) + "," +
+  return csv_field(row.shape.shape_class) + "," + std::to_string(p.m) + "," + std::to_string(p.n) + "," +
+         std::to_string(p.k) + "," + to_char(p.op_a) + "," + to_char(p.op_b) + "," + std::to_string(p.batch) + "," +
+         std::to_string(p.lda) + "," + std::to_string(p.ldb) + "," + std::to_string(p.ldc) + "," +
+         formatted("%.3f", row.ours_us) + "," + text_of(row.cublas_us, 3, "") + "," + text_of(row.cublaslt_best_us, 3, "") +
+         "," + formatted("%.3f", row.floor_us) + "," + row.kernel() + "," +
+         std::to_string(row.use_cublas ? 1 : row.choice.split_k) + "," + to_string(row.rule) + "," +
+         text_of(row.max_scaled_error, 5, "") + "," + (row.use_cublas ? "" : to_string(row.choice.reduction)) + "," +
          (row.use_cublas ? "" : to_string(row.choice.relayout)) + "\n";
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "dispatch/reproducible.h"
 #include "dispatch/selector.h"
 #include "kernels/launch.h"
 
@@ -44,8 +45,9 @@ class KernelSet {
   std::vector<KernelSpec> specs_;
 };
 
-void add_defaults(KernelSet& set) {
-  for (const KernelConfig& config : default_configs()) {
+// For every layout.
+void add_everywhere(KernelSet& set, const std::vector<KernelConfig>& configs) {
+  for (const KernelConfig& config : configs) {
     const Choice choice{config, 1, Reduction::ticket};
     set.add_alignments(choice, {4, 2, 1});
     // Scalars on the GPU and arrays of pointers need kernels of their own; these are the ones for them.
@@ -98,7 +100,8 @@ std::vector<KernelSpec> bundle_kernels(const Table& table, BundleKernels which) 
   set.add(scale_spec());
   set.add(reduce_indirect_spec());
   set.add(scale_indirect_spec());
-  add_defaults(set);
+  add_everywhere(set, default_configs());
+  add_everywhere(set, reproducible_configs());
   add_points(set, table);
   if (which == BundleKernels::aligned) add_portfolio(set, table, {4});
   if (which == BundleKernels::all) add_portfolio(set, table, {4, 2, 1});

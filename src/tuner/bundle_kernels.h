@@ -10,7 +10,8 @@
 namespace gemm {
 
 // Dispatch may choose any kernel of the portfolio for any problem, and pointers and leading dimensions decide about the
-// variant. All sets hold the built-in default kernels for every alignment, so that no problem is without a kernel.
+// variant. All sets hold the built-in default kernels and the reproducible ones for every alignment, so that no problem is
+// without a kernel, whatever the policy.
 //   tuned    what the table's points run, with aligned matrices
 //   aligned  and all kernels of the portfolio for matrices that are aligned to 16 bytes
 //   all      and for all other alignments; only leading dimensions of millions are left to the default kernels

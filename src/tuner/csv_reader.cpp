@@ -1,5 +1,6 @@
 #include "tuner/csv_reader.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -7,22 +8,25 @@
 namespace gemm {
 namespace {
 
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+constexpr std::string_view kBlanks = " \t\r";
+
+std::string_view without_blanks_in_front(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(kBlanks), text.size()));
 }
 
-std::vector<std::string> split_fields(const std::string& line) {
-  std::vector<std::string> fields(1);
-  for (char c : line) {
-    if (c == ',')
-      fields.emplace_back();
-    else
-      fields.back() += c;
-  }
-  for (std::string& field : fields) field = trimmed(field);
-  return fields;
+std::string_view trimmed(std::string_view text) { return text.substr(0, text.find_last_not_of(kBlanks) + 1); }
+
+// Takes the field before the next comma off the front of `line`.
+std::string take_plain(std::string_view& line) {
+  const std::string_view field = line.substr(0, line.find(','));
+  line.remove_prefix(field.size());
+  return std::string(trimmed(field));
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
 }
 
 }  // namespace
@@ -31,7 +35,7 @@ CsvReader::CsvReader(const std::string& path, const std::string& what, const std
     : path_(path), what_(what), file_(path) {
   if (!file_) throw Error("cannot read the " + what_ + " '" + path_ + "': " + std::strerror(errno));
   if (!read_line()) throw Error(path_ + ": empty; the first line must name the columns, e.g. " + example);
-  header_ = fields_;
+  for (const std::string& field : fields_) header_.push_back(in_lower_case(field));
   for (size_t i = 0; i < header_.size(); ++i)
     if (!columns_.emplace(header_[i], i).second) fail("column '" + header_[i] + "' appears twice");
 }
@@ -63,15 +67,53 @@ void CsvReader::fail(const std::string& what) const {
 }
 
 bool CsvReader::read_line() {
-  for (std::string line; std::getline(file_, line);) {
+  for (std::string text; std::getline(file_, text);) {
     ++line_number_;
-    if (line_number_ == 1 && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
-    if (trimmed(line).empty() || trimmed(line)[0] == '#') continue;
-    fields_ = split_fields(line);
+    if (line_number_ == 1 && text.rfind("\xEF\xBB\xBF", 0) == 0) text.erase(0, 3);
+    const std::string_view line = trimmed(without_blanks_in_front(text));
+    if (line.empty() || line[0] == '#') continue;
+    fields_ = split(line);
     return true;
   }
   if (file_.bad()) throw Error("cannot read the " + what_ + " '" + path_ + "': " + std::strerror(errno));
   return false;
+}
+
+std::vector<std::string> CsvReader::split(std::string_view line) const {
+  std::vector<std::string> fields;
+  for (;;) {
+    line = without_blanks_in_front(line);
+    fields.push_back(line.starts_with('"') ? take_quoted(line) : take_plain(line));
+    line = without_blanks_in_front(line);
+    if (line.empty()) return fields;
+    if (line[0] != ',')
+      fail("after the quoted field \"" + fields.back() + "\" comes '" + std::string(line) + "', but must come a comma");
+    line.remove_prefix(1);
+  }
+}
+
+// Takes a field off the front of `line`, which begins with its quote. Two quotes inside stand for one.
+std::string CsvReader::take_quoted(std::string_view& line) const {
+  std::string field;
+  for (size_t at = 1; at < line.size(); ++at) {
+    const bool quote = line[at] == '"', twice = quote && line.substr(at + 1).starts_with('"');
+    if (quote && !twice) {
+      line.remove_prefix(at + 1);
+      return field;
+    }
+    field += line[at];
+    if (twice) ++at;
+  }
+  fail("the quoted field " + std::string(line) + " has no closing quote; fields here may hold no line breaks");
+}
+
+std::string csv_field(const std::string& text) {
+  const bool plain =
+      text.find_first_of(",\"") == text.npos && trimmed(without_blanks_in_front(text)) == text && !text.starts_with('#');
+  if (plain) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
 }
 
 }  // namespace gemm

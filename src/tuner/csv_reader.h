@@ -1,10 +1,13 @@
-// CSV files with a header line. Fields hold no commas and no quotes; blanks around them do not count.
+// CSV files with a header line, as RFC 4180 describes them: a field that holds commas or quotes stands in quotes. Blanks
+// around fields do not count, nor does upper or lower case in names of columns. Fields hold no line breaks, so that a quote
+// that is never closed costs one clear message, not the rest of the file.
 #pragma once
 
 #include <cstdint>
 #include <fstream>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/result.h"
@@ -20,6 +23,7 @@ class CsvReader {
   // Goes to the next line that is neither empty nor a comment (#). False at the end of the file.
   bool next();
 
+  // Names of columns are in lower case, here and below.
   const std::vector<std::string>& header() const { return header_; }
   bool has(const std::string& column) const { return columns_.count(column) != 0; }
   void require(const std::vector<std::string>& columns) const;
@@ -32,6 +36,8 @@ class CsvReader {
 
  private:
   bool read_line();
+  std::vector<std::string> split(std::string_view line) const;
+  std::string take_quoted(std::string_view& line) const;
 
   std::string path_, what_;
   std::ifstream file_;
@@ -39,5 +45,8 @@ class CsvReader {
   std::vector<std::string> header_, fields_;
   std::map<std::string, size_t> columns_;  // name -> place
 };
+
+// `text` as a field that CsvReader reads back: in quotes where it needs them.
+std::string csv_field(const std::string& text);
 
 }  // namespace gemm

@@ -19,7 +19,7 @@ fail() {
 }
 
 library=${1:-}
-for built in "$repository"/build/{release,dev}/src/dropin/libdispatch_cublas.so; do
+for built in "$repository"/build/{release,dev}/src/dropin/lib*_cublas.so; do
   [ -n "$library" ] || [ ! -e "$built" ] || library=$built
 done
 [ -e "$library" ] || fail "there is no library '$library'; build one with ./dev build"

@@ -1,0 +1,62 @@
+// Candidates that fail, and shapes that nothing can serve.
+#include "gemm_tune_fixture.h"
+
+namespace gemm::test {
+namespace {
+
+TEST_F(GemmTune, FaultyCandidatesCostOnlyThemselves) {
+  const struct {
+    const char* kind;
+    const char* invalidity;
+  } cases[] = {{"launch_refused", "runtime"},
+               {"hang", "timeout"},
+               {"crash", "runtime"},
+               {"writes_nan", "correctness"},
+               {"skips_last_tile", "correctness"}};
+  for (const auto& c : cases) {
+    SetUp();
+    const Ended ended = run(quick("small.csv", {"--timeout", "2"}), config_id(small()) + "=" + c.kind);
+    ASSERT_EQ(ended.status, 0) << c.kind << ": " << ended.output;
+    EXPECT_GE(count_lines({std::string("\"invalidity\":\"") + c.invalidity, config_id(small())}), 1u) << c.kind;
+    EXPECT_EQ(count_lines({"\"invalidity\":\"correct\"", config_id(small())}), 0u) << c.kind;
+    const Table found = table();
+    ASSERT_EQ(found.points.size(), 1u) << c.kind;
+    EXPECT_EQ(found.points[0].kernel, config_id(large())) << c.kind;
+  }
+}
+
+TEST_F(GemmTune, WhereNoKernelIsRightItSaysSo) {
+  const Ended ended = run(quick("small.csv"), "tile_=writes_nan");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_NE(ended.output.find("skipped 40x24x20 NN: no kernel was right"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("1 shapes were skipped"), std::string::npos) << ended.output;
+  EXPECT_TRUE(table().points.empty());
+  const Ended again = run(quick("small.csv"));
+  EXPECT_EQ(again.status, 0) << again.output;
+  EXPECT_EQ(table().points.size(), 1u) << "skipped shapes are tried again";
+}
+
+TEST_F(GemmTune, ShapesThatDoNotFitAreSkippedWithTheReason) {
+  write("two.csv", "m,n,k,transa,transb\n20000,20000,20000,N,N\n18,18,40,T,N\n");
+  const Ended ended = run(quick("two.csv"));
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_NE(ended.output.find("skipped 20000x20000x20000 NN"), std::string::npos) << ended.output;
+  EXPECT_EQ(count_lines({"half of the free memory"}), 1u);
+  EXPECT_EQ(table().points.size(), 1u);
+  const Ended again = run(quick("two.csv"));
+  EXPECT_EQ(again.status, 0) << again.output;
+  EXPECT_NE(again.output.find("1 shapes were skipped"), std::string::npos) << again.output;
+  EXPECT_EQ(count_lines({"half of the free memory"}), 2u);
+}
+
+TEST_F(GemmTune, WhereEveryShapeIsSkippedItFails) {
+  write("two.csv",
+        "m,n,k,transa,transb,batch\n2147483647,2147483647,2147483647,N,N,1\n1048576,1048576,1048576,N,N,16777216\n");
+  const Ended ended = run(quick("two.csv"));
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_EQ(count_lines({"half of the free memory"}), 2u);
+  EXPECT_NE(ended.output.find("2 shapes were skipped"), std::string::npos) << ended.output;
+}
+
+}  // namespace
+}  // namespace gemm::test
