@@ -41,7 +41,7 @@ struct CostTerms {
 // What whole numbers are divided by, rounding up. A multiplication, since a choice divides some thousand times; the inverse
 // is so little too small that only multiples of the divisor come out below what they should be, and one is added to all.
 struct Divisor {
-  explicit Divisor(double divisor) : inverse((1 - 0x1p-40) / divisor) {}
+  explicit constexpr Divisor(double divisor) : inverse((1 - 0x1p-40) / divisor) {}
   // Of `n` from 1 on; exact up to 2^40.
   double parts(double n) const { return static_cast<double>(static_cast<int64_t>(n * inverse) + 1); }
 

@@ -1,6 +1,7 @@
 #include "dispatch/split_climb.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "dispatch/cost_families.h"
 #include "dispatch/split_search.h"
@@ -13,20 +14,19 @@ constexpr int kManyShares = 4;    // blocks of a tile from which one alone is ne
 constexpr int kSmallCluster = 4;  // blocks up to which a cluster always adds faster than tickets or a second kernel
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// What a choice looks up some thirty times: for each length of a share the last split that is not longer, and the splits as
-// divisors.
-struct SplitTables {
-  std::array<size_t, kSplits.back() + 1> last_up_to{};
-  std::vector<Divisor> by_split;
+// For each length of a share the last split that is not longer.
+constexpr auto kLastUpTo = [] {
+  std::array<size_t, kSplits.back() + 1> last{};
+  for (size_t place = 0; place < kSplits.size(); ++place)
+    for (auto share = static_cast<size_t>(kSplits[place]); share < last.size(); ++share) last[share] = place;
+  return last;
+}();
 
-  SplitTables() {
-    for (size_t place = 0; place < kSplits.size(); ++place) {
-      by_split.emplace_back(kSplits[place]);
-      std::fill(last_up_to.begin() + kSplits[place], last_up_to.end(), place);
-    }
-  }
-};
-const SplitTables kTables;
+template <size_t... kPlaces>
+constexpr std::array<Divisor, kSplits.size()> divisors(std::index_sequence<kPlaces...>) {
+  return {Divisor(kSplits[kPlaces])...};
+}
+constexpr auto kBySplit = divisors(std::make_index_sequence<kSplits.size()>{});
 
 // Uphill and downhill from where each multiprocessor gets a block.
 class Climb {
@@ -40,7 +40,7 @@ class Climb {
       return ways_[best_];
     }
     const double share = std::min({cost_.stages, kernel_.sm_count / cost_.tiles, static_cast<double>(kSplits.back())});
-    const size_t start = kTables.last_up_to[static_cast<size_t>(share)];
+    const size_t start = kLastUpTo[static_cast<size_t>(share)];
     if (start > 0 && kSplits[start] < kManyShares) try_unsplit();
     // With more tiles than fit at a time there is nothing to split.
     if (cost_.tiles > 2 * kernel_.everywhere.blocks)
@@ -83,7 +83,7 @@ class Climb {
     if (wanted > cost_.stages) return kInfinite;
     // Persistent blocks that all have a tile are better shared out by stream-k.
     if (is_specialized(kernel_.config.load) && cost_.tiles * wanted > kernel_.everywhere.blocks) return kInfinite;
-    const Split split = cost_.effective_split(kTables.by_split[place]);
+    const Split split = cost_.effective_split(kBySplit[place]);
     double us = kInfinite;
     const bool by_cluster = clusters_ && split.count <= kSmallCluster;
     if (!by_cluster && cost_.tiles_m * cost_.tiles_n <= kMaxTickets && split.blocks * kernel_.tile_bytes <= workspace_) {
