@@ -4,6 +4,7 @@
 //   threads    the same by several threads with a stream each, on one context
 //   remembered a shape that the context knows but the thread has forgotten
 //   new        a shape that nobody has seen: selection from the table named on the command line, no compilation
+//   choice     selection alone, mean over the 1,100 random problems that a calibration begins with
 //
 //   dispatch_overhead TABLE.json [Google Benchmark's options]
 #include <benchmark/benchmark.h>
@@ -17,7 +18,9 @@
 #include <string>
 
 #include "dispatch/c_api.h"
+#include "dispatch/selector.h"
 #include "dispatch/table.h"
+#include "tuner/calibration_problems.h"
 
 namespace gemm {
 namespace {
@@ -138,6 +141,19 @@ void new_shape(benchmark::State& state) {
   gemm_destroy(context);
 }
 
+constexpr size_t kRandomProblems = 1100;
+
+void choice(benchmark::State& state) {
+  const std::vector<CalibrationProblem> problems = calibration_problems(kRandomProblems, false);
+  const Selector selector(&table, table.device);
+  size_t next = 0;
+  for (auto _ : state) {
+    const Decision decision = selector.choose(problems[next].problem, kWorkspaceBytes);
+    benchmark::DoNotOptimize(decision.candidates.data());
+    next = next + 1 < problems.size() ? next + 1 : 0;
+  }
+}
+
 constexpr const char* kPlain = "tile_64x64x8_w32x32_t8x4x1_s2_k1_b1_register_staged_rows_plain";
 constexpr const char* kWithMaps = "tile_128x128x16_w64x64_t4x4x2_s4_k1_b2_warp_specialized_columns_shifted";
 
@@ -147,6 +163,8 @@ BENCHMARK_CAPTURE(known, split_k, kPlain, 4)->Threads(1)->Threads(2);
 BENCHMARK(remembered);
 // Fewer than the plans that a context remembers.
 BENCHMARK(new_shape)->Iterations(3000);
+// Each problem as often as each other.
+BENCHMARK(choice)->Iterations(20 * kRandomProblems);
 
 }  // namespace
 }  // namespace gemm

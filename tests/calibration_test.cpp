@@ -71,7 +71,9 @@ TEST(CalibrationChoices, MayRunAndAreFew) {
 // A device on which the model is wrong in known ways: by kernel, and by the kernel with one op pair.
 double true_us(const Table& table, size_t kernel, const Choice& choice, const Problem& problem) {
   const CostProblem seen(relaid_problem(choice.relayout, problem));
-  CostTerms terms = KernelCost(choice.config, table.device).terms(seen, choice.split_k, choice.reduction);
+  const KernelCost cost(choice.config, table.device);
+  const ProductCost product(cost, seen);
+  CostTerms terms = product.terms(product.split(choice.split_k), choice.reduction);
   terms.compute *= 0.8 + 0.1 * static_cast<double>(kernel % 7);
   terms.fixed *= kernel % 3 == 0 ? 1.3 : 0.9;
   if (kernel % 2 == 0 && seen.ops == 3) terms.compute *= 2;

@@ -16,25 +16,28 @@ double least_fixed_us(const KernelConfig& c) {
   return kLaunchUs + kPrologueUs + (is_specialized(c.load) ? kSpecializedSetupUs : 0);
 }
 
-CostTerms stream_terms(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction) {
+CostTerms stream_terms(const ProductCost& cost, const Split& split, Reduction reduction) {
+  const KernelCost& kernel = cost.kernel;
+  const CostProblem& p = cost.problem;
   const KernelConfig& c = kernel.config;
-  const Geometry g = geometry_of(c, p, split_k);
-  const double active = std::min(g.blocks, kernel.resident * kernel.sm_count);
-  const double busy_sms = std::min(g.blocks, kernel.sm_count);
+  const double active = std::min(split.blocks, kernel.resident * kernel.sm_count);
+  const double busy_sms = std::min(split.blocks, kernel.sm_count);
   const double in_flight = active * c.threads() * c.stages * stream_shape(c).lane_rows * 16;
   const double dram = std::min(kStreamShare * kDramBytesPerUsPerSm * kernel.sm_count, in_flight * (1 / kMemoryLatencyUs));
   // Each tile reads its rows of the long operand and all of the short one.
-  const double l2_bytes = g.tiles * 4.0 * (c.BM + c.BN) * p.k;
+  const double l2_bytes = cost.tiles * 4.0 * (c.BM + c.BN) * p.k;
   CostTerms terms;
-  terms.fixed = kLaunchUs + kStreamSetupUs + g.blocks * kCtaUs;
-  terms.compute = g.tiles * c.BM * c.BN * p.k / (kLanesPerSm * busy_sms * kFmaShare) * kernel.us_per_slot;
+  terms.fixed = kLaunchUs + kStreamSetupUs + split.blocks * kCtaUs;
+  terms.compute = cost.tiles * c.BM * c.BN * p.k / (kLanesPerSm * busy_sms * kFmaShare) * kernel.us_per_slot;
   terms.memory = std::max(p.bytes / dram, l2_bytes / (kL2BytesPerUsPerSm * busy_sms));
   terms.latency = kMemoryLatencyUs;
-  terms.reduction = split_us(kernel, g, split_k, reduction);
+  terms.reduction = split_us(cost, split, reduction);
   return terms;
 }
 
-CostTerms batch_terms(const KernelCost& kernel, const CostProblem& p) {
+CostTerms batch_terms(const ProductCost& cost) {
+  const KernelCost& kernel = cost.kernel;
+  const CostProblem& p = cost.problem;
   const KernelConfig& c = kernel.config;
   const double blocks = ceil_div(p.batch, matrices_per_block(c));
   const double busy_sms = std::min(blocks, kernel.sm_count);

@@ -1,5 +1,5 @@
 // The families' parts of the cost model, and what they share. Only for cost_*.cpp and what works with their terms
-// (learned_model.cpp, split_climb.cpp).
+// (learned_model.cpp, least_times.cpp, split_climb.cpp).
 #pragma once
 
 #include <algorithm>
@@ -30,12 +30,6 @@ inline double ceil_div(double a, double b) {
 }
 inline double clock_mhz(const DeviceInfo& device) { return std::max(1, device.sm_clock_mhz); }
 
-// How a choice cuts a problem: tiles of C, blocks that compute them, stages of k in each block.
-struct Geometry {
-  double tiles, blocks, stages;
-};
-Geometry geometry_of(const KernelConfig& config, const CostProblem& problem, int split_k);
-
 // The variant of the kernel that loads so many floats (by their number in slots: 0, 1, 2) of each operand.
 KernelVariant variant_with(const KernelConfig& config, int ops, int vec_a, int vec_b);
 inline size_t slots_index(int ops, int vec_a, int vec_b) {
@@ -44,27 +38,37 @@ inline size_t slots_index(int ops, int vec_a, int vec_b) {
 
 // Device memory, as far as the copies of `active` blocks in flight can use it (Little's law), and L2. `depth` is how many
 // stages a block has to copy in a row.
-double memory_us(const KernelCost& kernel, const CostProblem& problem, const Geometry& geometry, double active,
-                 double depth);
-
-// Latency: a block cannot go through `stages` stages faster than they arrive.
-double latency_us(const KernelConfig& config, double stages);
+inline double memory_us(const ProductCost& cost, const Split& split, double active, double depth) {
+  const KernelCost& kernel = cost.kernel;
+  const double in_flight = active * kernel.stage_bytes * std::min(kernel.stages_ahead, depth);
+  const double dram = std::min(kDramBytesPerUsPerSm * kernel.sm_count, in_flight * (1 / kMemoryLatencyUs));
+  const double l2_bytes = split.blocks * split.stages * kernel.stage_bytes + cost.problem.output_bytes;
+  return std::max(cost.traffic / dram, l2_bytes / (kL2BytesPerUsPerSm * std::min(active, kernel.sm_count)));
+}
 
 // The slices' tiles go to shared memory and come back, in every block of the busiest multiprocessor.
-double slices_us(const KernelCost& kernel, const Geometry& geometry);
+inline double slices_us(const KernelCost& kernel, const Split& split) {
+  return kernel.slices_us * kernel.everywhere.by_sms.parts(split.blocks);
+}
 
 // Partial tiles are written, read and added, by a ticket, a second kernel or a cluster; 0 where k is not split.
-double split_us(const KernelCost& kernel, const Geometry& geometry, int split_k, Reduction reduction);
+double split_us(const ProductCost& cost, const Split& split, Reduction reduction);
+
+// The persistent blocks of a specialized kernel.
+PersistentGrid grid_of(const ProductCost& cost, const Split& split, Reduction reduction);
 
 // Launch, and what a block does before and after its stages.
 double least_fixed_us(const KernelConfig& config);
 
-// By family; the tile family's persistent kernel has a model of its own. The first of each fills in the slots.
+// By family; the tile family's persistent kernel has a model of its own. `prepare_` fills in the slots, `slots_of_` looks up
+// or adds up what a stage of this product takes.
 void prepare_tile(KernelCost& kernel);
 void prepare_specialized(KernelCost& kernel);
-CostTerms tile_terms(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction);
-CostTerms specialized_terms(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction);
-CostTerms stream_terms(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction);
-CostTerms batch_terms(const KernelCost& kernel, const CostProblem& problem);
+double slots_of_tile(const ProductCost& cost);
+double slots_of_specialized(const ProductCost& cost);
+CostTerms tile_terms(const ProductCost& cost, const Split& split, Reduction reduction);
+CostTerms specialized_terms(const ProductCost& cost, const Split& split, Reduction reduction);
+CostTerms stream_terms(const ProductCost& cost, const Split& split, Reduction reduction);
+CostTerms batch_terms(const ProductCost& cost);
 
 }  // namespace gemm::cost

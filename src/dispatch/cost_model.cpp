@@ -13,6 +13,7 @@ constexpr double kSecondKernelUs = 1.8;           // its launch in a graph, and 
 constexpr double kTicketUs = 1.2;                 // fence, atomic, first read back
 constexpr double kClusterUs = kLeastReductionUs;  // its two barriers, first read of a peer
 constexpr double kPeerBytesPerUs = 60'000;        // that a block reads from its peers' shared memory
+constexpr double kClusteredShare = 0.85;          // of the multiprocessors that clusters of three and more take (112 of 132)
 
 // Number of a load width.
 int width(int floats) { return floats == 4 ? 2 : floats - 1; }
@@ -25,14 +26,6 @@ int cut(int floats, int64_t rows) {
 
 }  // namespace
 
-Geometry geometry_of(const KernelConfig& c, const CostProblem& p, int split_k) {
-  Geometry g{};
-  g.tiles = ceil_div(p.m, c.BM) * ceil_div(p.n, c.BN) * p.batch;
-  g.blocks = g.tiles * split_k;
-  g.stages = std::max(1.0, ceil_div(split_k == 1 ? p.k : ceil_div(p.k, split_k), c.BK));
-  return g;
-}
-
 KernelVariant variant_with(const KernelConfig& config, int ops, int vec_a, int vec_b) {
   constexpr int kFloats[] = {1, 2, 4};
   KernelVariant v;
@@ -44,35 +37,19 @@ KernelVariant variant_with(const KernelConfig& config, int ops, int vec_a, int v
   return v;
 }
 
-double memory_us(const KernelCost& kernel, const CostProblem& p, const Geometry& g, double active, double depth) {
-  const double in_flight = active * kernel.stage_bytes * std::min<double>(kernel.config.stages - 1, depth);
-  const double dram = std::min(kDramBytesPerUsPerSm * kernel.sm_count, in_flight * (1 / kMemoryLatencyUs));
-  const double busy_sms = std::min(active, kernel.sm_count);
-  const double l2_bytes = g.blocks * g.stages * kernel.stage_bytes + p.output_bytes;
-  const bool half_sectors = kernel.half_sectors[static_cast<size_t>(p.ops)];
-  const double traffic = p.bytes + (half_sectors ? kHalfSectorShare - 1 : 0) * p.output_bytes;
-  return std::max(traffic / dram, l2_bytes / (kL2BytesPerUsPerSm * busy_sms));
-}
-
-double latency_us(const KernelConfig& c, double stages) {
-  return stages * kMemoryLatencyUs * kLatencyShare / std::max(1, c.stages - 1);
-}
-
-double slices_us(const KernelCost& kernel, const Geometry& g) {
-  return kernel.slices_us == 0 ? 0 : kernel.slices_us * ceil_div(g.blocks, kernel.sm_count);
-}
-
-double split_us(const KernelCost& kernel, const Geometry& g, int split_k, Reduction reduction) {
-  if (split_k == 1) return 0;
-  const double sms = kernel.sm_count;
+double split_us(const ProductCost& cost, const Split& split, Reduction reduction) {
+  if (split.count == 1) return 0;
+  const KernelCost& kernel = cost.kernel;
+  const Divisor& by_sms = kernel.everywhere.by_sms;
   // Each block reads its share of all the parts, which is as much as one tile.
   if (reduction == Reduction::cluster)
-    return kClusterUs + ceil_div(g.blocks, sms) * kernel.tile_bytes * (1 / kPeerBytesPerUs);
-  const double bytes = g.blocks * kernel.tile_bytes;
-  const double write = bytes / (kL2BytesPerUsPerSm * std::min(g.blocks, sms));
-  if (reduction == Reduction::kernel) return kSecondKernelUs + write + bytes / (kL2BytesPerUsPerSm * sms);
+    return kClusterUs + by_sms.parts(split.blocks) * kernel.tile_bytes * (1 / kPeerBytesPerUs);
+  const double us_per_tile = kernel.tile_bytes * (1 / kL2BytesPerUsPerSm);  // by one multiprocessor
+  const double all_us = split.blocks * us_per_tile / kernel.sm_count;       // by all of them
+  const double write = split.blocks < kernel.sm_count ? us_per_tile : all_us;
+  if (reduction == Reduction::kernel) return kSecondKernelUs + write + all_us;
   // The last block of a tile reads all partial tiles alone.
-  return kTicketUs + write + ceil_div(g.tiles, sms) * split_k * kernel.tile_bytes * (1 / kL2BytesPerUsPerSm);
+  return kTicketUs + write + by_sms.parts(cost.tiles) * split.count * us_per_tile;
 }
 
 }  // namespace cost
@@ -103,12 +80,6 @@ CostProblem::CostProblem(const Problem& p)
   cut_b = p.op_b == Op::N ? vec_b : cost::width(cost::cut(b, p.n));
 }
 
-double CostTerms::us() const {
-  // What goes on at once never quite hides each other: the largest, and more where others are near. On the 6,775 trials of
-  // the skinny prototype the best of the first five was 4.8 % behind the best of all, 5.6 % with the maximum.
-  return fixed + std::sqrt(compute * compute + memory * memory + latency * latency) + reduction;
-}
-
 KernelCost::KernelCost(const KernelConfig& c, const DeviceInfo& device)
     : config(c),
       resident(blocks_per_sm(c, device.limits)),
@@ -117,7 +88,17 @@ KernelCost::KernelCost(const KernelConfig& c, const DeviceInfo& device)
       stage_bytes(4.0 * (c.BM + c.BN) * c.BK),
       tile_bytes(4.0 * c.BM * c.BN),
       least_fixed_us(cost::least_fixed_us(c)),
-      slices_us(c.slices == 1 ? 0 : 2 * c.slices * tile_bytes / cost::kSharedBytesPerClock * us_per_slot) {
+      slices_us(c.slices == 1 ? 0 : 2 * c.slices * tile_bytes / cost::kSharedBytesPerClock * us_per_slot),
+      latency_us(cost::kMemoryLatencyUs * cost::kLatencyShare / std::max(1, c.stages - 1)),
+      stages_ahead(c.stages - 1),
+      warps(c.threads() / cost::kLanesPerSm),
+      computing_warps(c.compute_threads() / cost::kLanesPerSm),
+      chains(warps * c.accumulators() / 64),
+      by_BM(c.BM),
+      by_BN(c.BN),
+      by_BK(c.BK),
+      everywhere(sm_count, resident),
+      in_clusters(sm_count * cost::kClusteredShare, resident) {
   if (c.family != Family::tile) return;
   for (int ops = 0; ops < 4; ++ops)
     half_sectors[static_cast<size_t>(ops)] = c.TM == 8 && !operand_layout(c, c.BM, (ops & 2) != 0, 4).k_fast;
@@ -127,39 +108,32 @@ KernelCost::KernelCost(const KernelConfig& c, const DeviceInfo& device)
     cost::prepare_tile(*this);
 }
 
-CostTerms KernelCost::terms(const CostProblem& p, int split_k, Reduction reduction) const {
-  switch (config.family) {
-    case Family::stream: return cost::stream_terms(*this, p, split_k, reduction);
-    case Family::batch: return cost::batch_terms(*this, p);
+ProductCost::ProductCost(const KernelCost& its_kernel, const CostProblem& p)
+    : kernel(its_kernel),
+      problem(p),
+      tiles_m(kernel.by_BM.parts(p.m)),
+      tiles_n(kernel.by_BN.parts(p.n)),
+      tiles(tiles_m * tiles_n * p.batch),
+      stages(kernel.by_BK.parts(p.k)) {
+  const KernelConfig& c = kernel.config;
+  if (c.family != Family::tile) return;
+  tensor_copies = c.load == LoadPath::tma && p.vec_a == 2 && p.vec_b == 2;
+  slots = is_specialized(c.load) ? cost::slots_of_specialized(*this) : cost::slots_of_tile(*this);
+  traffic = p.bytes + (kernel.half_sectors[static_cast<size_t>(p.ops)] ? cost::kHalfSectorShare - 1 : 0) * p.output_bytes;
+}
+
+CostTerms ProductCost::terms(const Split& split, Reduction reduction) const {
+  switch (kernel.config.family) {
+    case Family::stream: return cost::stream_terms(*this, split, reduction);
+    case Family::batch: return cost::batch_terms(*this);
     default: break;
   }
-  return is_specialized(config.load) ? cost::specialized_terms(*this, p, split_k, reduction)
-                                     : cost::tile_terms(*this, p, split_k, reduction);
+  return is_specialized(kernel.config.load) ? cost::specialized_terms(*this, split, reduction)
+                                            : cost::tile_terms(*this, split, reduction);
 }
 
-double KernelCost::reduction_us(const CostProblem& p, int split_k, Reduction reduction) const {
-  return cost::split_us(*this, cost::geometry_of(config, p, split_k), split_k, reduction);
-}
-
-CostTerms KernelCost::least(const CostProblem& p) const {
-  CostTerms terms;
-  terms.fixed = least_fixed_us;
-  terms.memory = p.bytes / (cost::kDramBytesPerUsPerSm * sm_count);
-  if (config.family != Family::tile) return terms;
-  const cost::Geometry g = cost::geometry_of(config, p, 1);
-  const bool tensor_copies = config.load == LoadPath::tma && p.vec_a == 2 && p.vec_b == 2;
-  const double warp_slots = tensor_copies ? aligned_slots[p.ops] : slots[cost::slots_index(p.ops, p.cut_a, p.cut_b)];
-  const double scheduler_slots =
-      is_specialized(config.load) ? aligned_slots[0] : warp_slots * config.threads() / cost::kLanesPerSm;
-  const double stage_us = scheduler_slots * us_per_slot;
-  terms.memory = std::max(terms.memory, g.blocks * g.stages * stage_bytes / (cost::kL2BytesPerUsPerSm * sm_count));
-  // Either the busiest multiprocessor has whole tiles, or k is shared and the parts have to be added.
-  CostTerms shared = terms;
-  if (!is_specialized(config.load)) terms.latency = cost::latency_us(config, g.stages);
-  terms.compute = cost::ceil_div(g.blocks, sm_count) * g.stages * stage_us;
-  shared.compute = g.blocks * g.stages / sm_count * stage_us;
-  shared.reduction = cost::kLeastReductionUs;
-  return shared.us() < terms.us() ? shared : terms;
+double ProductCost::reduction_us(const Split& split, Reduction reduction) const {
+  return cost::split_us(*this, split, reduction);
 }
 
 int blocks_per_sm(const KernelConfig& config, const DeviceLimits& limits) {
@@ -184,8 +158,9 @@ double relayout_us(const DeviceInfo& device, Relayout relayout, const Problem& p
 
 double predicted_us(const DeviceInfo& device, const Choice& choice, const Problem& problem) {
   const CostProblem seen(relaid_problem(choice.relayout, problem));
-  return relayout_us(device, choice.relayout, problem) +
-         KernelCost(choice.config, device).terms(seen, choice.split_k, choice.reduction).us();
+  const KernelCost kernel(choice.config, device);
+  const ProductCost product(kernel, seen);
+  return relayout_us(device, choice.relayout, problem) + product.terms(product.split(choice.split_k), choice.reduction).us();
 }
 
 double floor_us(const DeviceInfo& device, const Problem& problem) {

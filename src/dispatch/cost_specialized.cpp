@@ -1,5 +1,6 @@
 // Persistent blocks with a copy warpgroup (LoadPath::warp_specialized and _k).
 #include "dispatch/cost_families.h"
+#include "kernels/launch_arithmetic.h"
 
 namespace gemm::cost {
 namespace {
@@ -33,20 +34,18 @@ double compute_slots(const KernelConfig& c, double conflict_share) {
 }
 
 // Stages of the busiest multiprocessor: whole tiles, and its share of the others.
-double busiest_stages(const PersistentGrid& grid, const Geometry& g, int sm_count) {
-  const double whole = ceil_div(grid.whole_items, sm_count) * g.stages;
+double busiest_stages(const PersistentGrid& grid, const Split& split, const Divisor& by_sms) {
+  const double whole = grid.whole_items == 0 ? 0 : by_sms.parts(grid.whole_items) * split.stages;
   if (grid.shared_tiles == 0) return whole;
-  const double per_block = ceil_div(grid.shared_tiles * g.stages, grid.blocks);
-  return whole + per_block * ceil_div(grid.blocks, sm_count);
+  return whole + Divisor(grid.blocks).parts(grid.shared_tiles * split.stages) * by_sms.parts(grid.blocks);
 }
 
 // Stream-k: a block writes its first and last part; the last block of a tile reads the parts of all.
-double parts_us(const KernelConfig& c, const PersistentGrid& grid, int sm_count) {
+double parts_us(const KernelCost& kernel, const PersistentGrid& grid) {
   if (grid.shared_tiles == 0) return 0;
-  const double tile_bytes = 4.0 * c.BM * c.BN;
   const double parts = std::max(2.0, static_cast<double>(grid.blocks) / grid.shared_tiles);
-  const double one_block = tile_bytes * (2 / kPartWriteBytesPerUs + parts / kPartReadBytesPerUs);
-  return kShareSetupUs + one_block * ceil_div(grid.blocks, sm_count);
+  const double one_block = kernel.tile_bytes * (2 / kPartWriteBytesPerUs + parts * (1 / kPartReadBytesPerUs));
+  return kShareSetupUs + one_block * kernel.everywhere.by_sms.parts(grid.blocks);
 }
 
 // What is aligned comes as boxes, except where it has to be transposed. `vec` is the number of a load width.
@@ -71,37 +70,51 @@ void prepare_specialized(KernelCost& kernel) {
   kernel.copy_slots_b = c.BN * c.BK / kLanesPerSm;
 }
 
-CostTerms specialized_terms(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction) {
+double slots_of_specialized(const ProductCost& cost) {
+  const KernelCost& kernel = cost.kernel;
   const KernelConfig& c = kernel.config;
-  const Geometry g = geometry_of(c, p, split_k);
-  const int sms = static_cast<int>(kernel.sm_count);
-  const PersistentGrid grid = persistent_grid({c, split_k, reduction}, p.problem, sms);
-  const double launches = g.blocks / std::max(1, grid.whole_items + grid.shared_tiles);  // 1 but for huge batches
-  const double resident = ceil_div(grid.blocks, kernel.sm_count);
-  const double stages = launches * busiest_stages(grid, g, sms);
-
+  const CostProblem& p = cost.problem;
   const bool a_along_k = p.problem.op_a == Op::T, b_along_k = p.problem.op_b == Op::N;
   const bool a_singly = is_copied_singly(c, a_along_k, p.vec_a), b_singly = is_copied_singly(c, b_along_k, p.vec_b);
   const bool any_along_k = (a_along_k && !a_singly) || (b_along_k && !b_singly);
-  double slots = kernel.aligned_slots[any_along_k ? 1 : 0];
-  const auto add_copies = [&](bool singly, double copies, int tile_rows, int64_t rows) {
-    if (!singly) return;
-    const bool masked = rows % tile_rows != 0 || p.problem.k % c.BK != 0;
-    slots += copies * (1 + (masked ? kMaskSlots : 0));
+  const bool k_masked = cost.stages * c.BK != p.k;
+  const auto slots_of_copies = [&](double copies, bool masked) {
+    return copies * (1 + (masked || k_masked ? kMaskSlots : 0));
   };
-  add_copies(a_singly, kernel.copy_slots_a, c.BM, p.problem.m);
-  add_copies(b_singly, kernel.copy_slots_b, c.BN, p.problem.n);
-  const double warps = resident * c.compute_threads() / kLanesPerSm;  // of a scheduler
+  double slots = kernel.aligned_slots[any_along_k ? 1 : 0];
+  if (a_singly) slots += slots_of_copies(kernel.copy_slots_a, cost.tiles_m * c.BM != p.m);
+  if (b_singly) slots += slots_of_copies(kernel.copy_slots_b, cost.tiles_n * c.BN != p.n);
+  return slots;
+}
+
+PersistentGrid grid_of(const ProductCost& cost, const Split& split, Reduction reduction) {
+  const KernelConfig& c = cost.kernel.config;
+  const auto sms = static_cast<int>(cost.kernel.sm_count);
+  // All in one launch, as nearly always.
+  if (split.blocks <= kMaxItems && (split.count == 1 || cost.tiles <= kMaxTickets))
+    return share_items(c, reduction, static_cast<int64_t>(split.blocks), static_cast<int64_t>(cost.stages), sms);
+  return persistent_grid({c, split.count, reduction}, cost.problem.problem, sms);
+}
+
+CostTerms specialized_terms(const ProductCost& cost, const Split& split, Reduction reduction) {
+  const KernelCost& kernel = cost.kernel;
+  const CostProblem& p = cost.problem;
+  const Divisor& by_sms = kernel.everywhere.by_sms;
+  const PersistentGrid grid = grid_of(cost, split, reduction);
+  const double launches = split.blocks / std::max(1, grid.whole_items + grid.shared_tiles);  // 1 but for huge batches
+  const double resident = by_sms.parts(grid.blocks), share = 1 / resident;
+  const double stages = launches * busiest_stages(grid, split, by_sms);
+  const double warps = resident * kernel.computing_warps;
 
   CostTerms terms;
-  terms.compute = stages * slots / (1 - kUnhidden / (warps * warps)) * kernel.us_per_slot;
-  terms.memory = std::max(memory_us(kernel, p, g, grid.blocks, stages / resident),
+  terms.compute = stages * cost.slots * kernel.us_per_slot * (warps * warps) / (warps * warps - kUnhidden);
+  terms.memory = std::max(memory_us(cost, split, grid.blocks, stages * share),
                           stages * kernel.slots[slots_index(p.ops, p.vec_a, p.vec_b)] * kernel.us_per_slot);
-  terms.latency = latency_us(c, stages / resident);
+  terms.latency = stages * share * kernel.latency_us;
   // Computing warps store their tile before they go on; other blocks of the multiprocessor hide it.
-  const double store = ceil_div(g.blocks, kernel.sm_count) * kernel.tile_bytes / kL2BytesPerUsPerSm / resident;
-  terms.fixed = kLaunchUs + kPrologueUs + kSpecializedSetupUs + slices_us(kernel, g) + store + grid.blocks * kCtaUs;
-  terms.reduction = parts_us(c, grid, sms) + split_us(kernel, g, split_k, reduction);
+  const double store = by_sms.parts(split.blocks) * kernel.tile_bytes * (1 / kL2BytesPerUsPerSm) * share;
+  terms.fixed = kLaunchUs + kPrologueUs + kSpecializedSetupUs + slices_us(kernel, split) + store + grid.blocks * kCtaUs;
+  terms.reduction = parts_us(kernel, grid) + split_us(cost, split, reduction);
   return terms;
 }
 

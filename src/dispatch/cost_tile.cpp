@@ -9,9 +9,9 @@ constexpr double kSlotsPerCopy = 3.0;         // cp.async with its address and p
 constexpr double kSlotsPerStage = 45;         // barrier, loop, commit and wait
 constexpr double kSlotsPerTmaStage = 15;      // a wait on the stage's barrier, and the loop
 constexpr double kTmaSetupUs = 0.25;          // barriers, tensor maps: cp.async wins where a block has little to do
+constexpr double kUnusedShare = 0.3;          // of the issue slots, with one warp of 64 results a thread for each scheduler
 constexpr double kWaveUs = 0.5;               // of each further wave: its first stage and its stores, partly hidden
-constexpr int kManyPerCluster = 3;            // blocks. From here on clusters leave gaps in their GPC and
-constexpr double kClusteredShare = 0.85;      // take this share of the multiprocessors (112 of 132 on an H200)
+constexpr int kManyPerCluster = 3;            // blocks. From here on clusters leave gaps in their GPC
 
 bool has_tensor_copies(const KernelVariant& v) { return v.config.load == LoadPath::tma; }
 
@@ -37,22 +37,19 @@ double slots_per_stage(const KernelVariant& v) {
   return depth * per_k + kSlotsPerCopy * copies_per_stage(v) + (has_tensor_copies(v) ? kSlotsPerTmaStage : kSlotsPerStage);
 }
 
-// Multiprocessors that take part. A cluster lies within one GPC, where the last few multiprocessors hold no further one.
-double usable_sms(const KernelCost& kernel, int split_k, Reduction reduction) {
-  const bool leaves_gaps = reduction == Reduction::cluster && split_k >= kManyPerCluster;
-  return kernel.sm_count * (leaves_gaps ? kClusteredShare : 1);
+const Places& places_of(const KernelCost& kernel, const Split& split, Reduction reduction) {
+  const bool leaves_gaps = reduction == Reduction::cluster && split.count >= kManyPerCluster;
+  return leaves_gaps ? kernel.in_clusters : kernel.everywhere;
 }
 
-// Arithmetic: the busiest of so many multiprocessors works off its blocks; few warps leave issue slots unused.
-double compute_us(const KernelCost& kernel, double slots_per_stage, const Geometry& g, double sms) {
-  const KernelConfig& c = kernel.config;
-  const double rounds = ceil_div(g.blocks, sms);  // blocks that the busiest multiprocessor gets
-  const double active = std::min<double>(kernel.resident, rounds);
+// Arithmetic: the busiest multiprocessor works off its blocks; few warps leave issue slots unused.
+double compute_us(const ProductCost& cost, const Split& split, const Places& places) {
+  const KernelCost& kernel = cost.kernel;
+  const double rounds = places.by_sms.parts(split.blocks);  // blocks that the busiest multiprocessor gets
   // Independent FMAs of one thread hide latency as other warps do.
-  const double warps_per_scheduler = active * c.threads() * (1 / kLanesPerSm);
-  const double utilisation = 1 - 0.3 / std::max(1.0, warps_per_scheduler * c.accumulators() * (1 / 64.0));
-  const double slots = g.stages * slots_per_stage * std::max(1.0, rounds * c.threads() * (1 / kLanesPerSm));
-  return slots / utilisation * kernel.us_per_slot;
+  const double chains = std::max(1.0, std::min<double>(kernel.resident, rounds) * kernel.chains);
+  const double slots = split.stages * cost.slots * std::max(1.0, rounds * kernel.warps);
+  return slots * kernel.us_per_slot * chains / (chains - kUnusedShare);
 }
 
 }  // namespace
@@ -73,21 +70,22 @@ void prepare_tile(KernelCost& kernel) {
     for (int ops = 0; ops < 4; ++ops) kernel.aligned_slots[ops] = slots_per_stage(variant_with(kernel.config, ops, 2, 2));
 }
 
-CostTerms tile_terms(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction) {
-  const KernelConfig& c = kernel.config;
-  const Geometry g = geometry_of(c, p, split_k);
-  const bool tensor_copies = c.load == LoadPath::tma && p.vec_a == 2 && p.vec_b == 2;
-  const double slots = tensor_copies ? kernel.aligned_slots[p.ops] : kernel.slots[slots_index(p.ops, p.cut_a, p.cut_b)];
-  const double sms = usable_sms(kernel, split_k, reduction);
-  const double places = kernel.resident * sms;
-  const double waves = ceil_div(g.blocks, places);
+double slots_of_tile(const ProductCost& cost) {
+  const CostProblem& p = cost.problem;
+  return cost.tensor_copies ? cost.kernel.aligned_slots[p.ops] : cost.kernel.slots[slots_index(p.ops, p.cut_a, p.cut_b)];
+}
+
+CostTerms tile_terms(const ProductCost& cost, const Split& split, Reduction reduction) {
+  const KernelCost& kernel = cost.kernel;
+  const Places& places = places_of(kernel, split, reduction);
+  const double waves = places.by_blocks.parts(split.blocks);
   CostTerms terms;
-  terms.fixed = kLaunchUs + kPrologueUs + (tensor_copies ? kTmaSetupUs : 0) + kWaveUs * (waves - 1) + slices_us(kernel, g) +
-                g.blocks * kCtaUs;
-  terms.compute = compute_us(kernel, slots, g, sms);
-  terms.memory = memory_us(kernel, p, g, std::min(g.blocks, places), g.stages);
-  terms.latency = latency_us(c, waves * g.stages);
-  terms.reduction = split_us(kernel, g, split_k, reduction);
+  terms.fixed = kLaunchUs + kPrologueUs + (cost.tensor_copies ? kTmaSetupUs : 0) + kWaveUs * (waves - 1) +
+                slices_us(kernel, split) + split.blocks * kCtaUs;
+  terms.compute = compute_us(cost, split, places);
+  terms.memory = memory_us(cost, split, std::min(split.blocks, places.blocks), split.stages);
+  terms.latency = waves * split.stages * kernel.latency_us;
+  terms.reduction = split_us(cost, split, reduction);
   return terms;
 }
 

@@ -4,23 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
 #include "dispatch/cost_families.h"
 
 namespace gemm {
 namespace {
-
-// Vectors that any x86-64 CPU has: a choice takes microseconds, most of them here.
-constexpr size_t kLanes = 4;
-typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
-
-template <size_t Size>
-Lanes lanes(const std::array<float, Size>& layer, size_t which) {
-  Lanes lanes;
-  std::memcpy(&lanes, layer.data() + which * kLanes, sizeof lanes);
-  return lanes;
-}
 
 constexpr double kCublasLaunchUs = 2.2;
 constexpr float kMostLogRatio = 2;  // far from all that was measured the networks may say anything
@@ -31,6 +19,16 @@ float coarse_log2(double x) {
   const auto exponent = static_cast<int>(bits >> 52) - 1023;
   const double mantissa = std::bit_cast<double>((bits & 0xfffffffffffffull) | 0x3ff0000000000000ull);
   return static_cast<float>(exponent + (-1.0 / 3 * mantissa + 2) * mantissa - 5.0 / 3);
+}
+
+const NetworkFunctions& layers() {
+  static const NetworkFunctions any_cpu = network_functions<4>();
+#if defined(GEMM_WIDE_NETWORKS)
+  static const NetworkFunctions best = __builtin_cpu_supports("avx2") ? wide_network_functions() : any_cpu;
+  return best;
+#else
+  return any_cpu;
+#endif
 }
 
 float is(bool condition) { return condition ? 1.F : 0.F; }
@@ -47,36 +45,16 @@ constexpr size_t kShares = 5;  // place of the first in the inputs of a choice
 
 FirstLayer TimeNetwork::of_problem(const ProblemInputs& inputs) const {
   FirstLayer sums{};
-  for (size_t j = 0; j < kProblemInputs; ++j)
-    for (size_t i = 0; i < kFirstLayer; ++i) sums[i] += inputs[j] * problem[j][i];
+  layers().add_problem(problem.front().data(), inputs.data(), kProblemInputs, sums.data());
   return sums;
 }
 
-float TimeNetwork::log_ratio(const FirstLayer& of_problem, const FirstLayer& traits, const ChoiceInputs& inputs) const {
-  constexpr size_t kFirst = kFirstLayer / kLanes, kSecond = kSecondLayer / kLanes;
-  std::array<Lanes, kFirst> first;
-  for (size_t i = 0; i < kFirst; ++i) first[i] = lanes(of_problem, i) + lanes(traits, i);
-  // Half of the sums at a time stay in registers.
-  for (size_t half = 0; half < kFirst; half += kFirst / 2)
-    for (size_t j = 0; j < kChoiceInputs; ++j)
-      for (size_t i = half; i < half + kFirst / 2; ++i) first[i] += inputs[j] * lanes(choice[j], i);
-  FirstLayer positive;
-  std::memcpy(positive.data(), first.data(), sizeof positive);
-  for (float& x : positive) x = x > 0 ? x : 0;
-  // Even and odd ones have sums of their own, so that these wait less for each other.
-  std::array<Lanes, kSecond> even, odd{};
-  for (size_t i = 0; i < kSecond; ++i) even[i] = lanes(second_bias, i);
-  for (size_t j = 0; j < kFirstLayer; j += 2)
-    for (size_t i = 0; i < kSecond; ++i) {
-      even[i] += positive[j] * lanes(second[j], i);
-      odd[i] += positive[j + 1] * lanes(second[j + 1], i);
-    }
-  float result = last_bias;
-  for (size_t i = 0; i < kSecondLayer; ++i) {
-    const float sum = even[i / kLanes][i % kLanes] + odd[i / kLanes][i % kLanes];
-    result += (sum > 0 ? sum : 0) * last[i];
-  }
-  return std::clamp(result, -kMostLogRatio, kMostLogRatio);
+void TimeNetwork::log_ratios(std::span<const NetworkQuestion> questions, float* results) const {
+  static_assert(NetworkWeights::kInputs == kChoiceInputs && NetworkWeights::kFirst == kFirstLayer &&
+                NetworkWeights::kSecond == kSecondLayer);
+  const NetworkWeights weights{choice.front().data(), second.front().data(), second_bias.data(), last.data(), last_bias};
+  layers().ask(weights, questions.data(), questions.size(), results);
+  for (float& result : std::span(results, questions.size())) result = std::clamp(result, -kMostLogRatio, kMostLogRatio);
 }
 
 ProblemInputs problem_inputs(const CostProblem& p) {
@@ -92,18 +70,21 @@ ProblemInputs problem_inputs(const CostProblem& p) {
   return inputs;
 }
 
-ChoiceInputs choice_inputs(const KernelConfig& c, double sm_count, const CostProblem& p, int split_k, Reduction reduction,
+ChoiceInputs choice_inputs(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction,
                            const CostTerms& terms) {
-  const cost::Geometry g = cost::geometry_of(c, p, split_k);
-  const double rows = cost::ceil_div(p.m, c.BM) * c.BM, columns = cost::ceil_div(p.n, c.BN) * c.BN;
-  const double waves = g.blocks / sm_count;
-  ChoiceInputs inputs = {coarse_log2(g.tiles), coarse_log2(split_k), coarse_log2(g.stages),
-                         coarse_log2(rows * columns / (p.m * p.n)), coarse_log2(cost::ceil_div(g.blocks, sm_count) / waves)};
+  const KernelConfig& c = kernel.config;
+  const double tiles_m = kernel.by_BM.parts(p.m), tiles_n = kernel.by_BN.parts(p.n);
+  const double rows = tiles_m * c.BM, columns = tiles_n * c.BN;
+  const double tiles = tiles_m * tiles_n * p.batch, blocks = tiles * split_k;
+  const double stages = Divisor(static_cast<double>(split_k) * c.BK).parts(p.k);  // of a block
+  const double waves = kernel.everywhere.by_sms.parts(blocks) * kernel.sm_count / blocks;
+  ChoiceInputs inputs = {coarse_log2(tiles), coarse_log2(split_k), coarse_log2(stages),
+                         coarse_log2(rows * columns / (p.m * p.n)), coarse_log2(waves)};
   add_shares(terms, terms.us(), inputs.data() + kShares);
   size_t place = kShares + 6;
   const float rest[] = {is(rows != p.m),
                         is(columns != p.n),
-                        is(g.stages * c.BK * split_k != p.k),
+                        is(stages * c.BK * split_k != p.k),
                         is(reduction == Reduction::kernel),
                         is(reduction == Reduction::stream_k),
                         is(reduction == Reduction::cluster),

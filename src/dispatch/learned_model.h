@@ -6,9 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "dispatch/cost_model.h"
+#include "dispatch/network_layers.h"
 
 namespace gemm {
 
@@ -31,7 +33,7 @@ struct TimeNetwork {
 
   // What the first layer gets from the problem.
   FirstLayer of_problem(const ProblemInputs& inputs) const;
-  float log_ratio(const FirstLayer& of_problem, const FirstLayer& traits, const ChoiceInputs& inputs) const;
+  void log_ratios(std::span<const NetworkQuestion> questions, float* results) const;
 };
 
 struct LearnedModel {
@@ -43,8 +45,8 @@ struct LearnedModel {
 ProblemInputs problem_inputs(const CostProblem& problem);
 
 // `terms` are what the cost model says of this choice.
-ChoiceInputs choice_inputs(const KernelConfig& config, double sm_count, const CostProblem& problem, int split_k,
-                           Reduction reduction, const CostTerms& terms);
+ChoiceInputs choice_inputs(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction,
+                           const CostTerms& terms);
 
 // cuBLAS as if it were a kernel that reaches the limits of the GPU, of which no tiles are known.
 CostTerms cublas_terms(const DeviceInfo& device, const CostProblem& problem);

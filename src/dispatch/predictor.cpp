@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <span>
 
 #include "dispatch/split_climb.h"
@@ -17,155 +16,205 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // choice was 0.1 % slower with 12, and 0.1 % faster with 24.
 constexpr size_t kShortlist = 16;
 constexpr double kAboveLeast = 1.2;  // times the lower bound, at which a kernel is hoped to serve: no choice is worse for it
-constexpr size_t kMostKernels = 96;  // a portfolio has 64 (tuner/portfolio.h)
-// Of the logarithm, by which a choice may be behind in the first network's eyes and still be best in those of all.
-constexpr float kFarBehind = 0.25F;
+constexpr size_t kMostProducts = 4;  // on copies of no operand, of A, of B, of both
+// Times the best, at which a choice is hopeless in the eyes of one network, of the mean of two, and of three and more. None
+// of 8,000 random problems of an H200 would be served faster by one that was passed over.
+constexpr std::array kFarBehind = {1.284, 1.284, 1.105};
+
+// Of the geometric mean of so many ratios, given the sum of their logarithms.
+double mean_ratio(float log_ratios, size_t count) {
+  return static_cast<double>(std::exp(log_ratios / static_cast<float>(count)));
+}
 
 }  // namespace
 
 struct Predictor::Product {
   CostProblem problem;
   Relayout relayout;
-  double copies_us;                                           // before the product
-  std::array<FirstLayer, LearnedModel::kMostNetworks> first;  // what each network gets from the problem
+  double copies_us;   // before the product
+  int64_t workspace;  // that is left beside them
+  // What each network gets from the problem, where a network is asked.
+  bool is_known_to_networks = false;
+  std::array<FirstLayer, LearnedModel::kMostNetworks> first;
 
-  Product(const Problem& its_problem, Relayout its_relayout, double its_copies_us, const std::vector<TimeNetwork>& networks)
-      : problem(its_problem), relayout(its_relayout), copies_us(its_copies_us) {
+  Product(const Problem& its_problem, Relayout its_relayout, double its_copies_us, int64_t its_workspace)
+      : problem(its_problem), relayout(its_relayout), copies_us(its_copies_us), workspace(its_workspace) {}
+
+  void show_to(const std::vector<TimeNetwork>& networks) {
+    if (is_known_to_networks) return;
     const ProblemInputs inputs = problem_inputs(problem);
     for (size_t i = 0; i < networks.size(); ++i) first[i] = networks[i].of_problem(inputs);
+    is_known_to_networks = true;
+  }
+};
+
+struct Predictor::Products {
+  std::array<std::optional<Product>, kMostProducts> all;
+  size_t count = 0;
+
+  Products(const Problem& problem, const DeviceInfo& device, int64_t workspace) {
+    all[count++].emplace(problem, Relayout::none, 0, workspace);
+    for (const Relayout relayout : relayouts_of(problem, device)) {
+      const int64_t left = workspace - relaid_product(relayout, problem).copy_bytes();
+      if (left >= 0)
+        all[count++].emplace(relaid_problem(relayout, problem), relayout, relayout_us(device, relayout, problem), left);
+    }
   }
 };
 
 // The best ways by the cost model, in no order.
 struct Predictor::Shortlist {
   struct Entry {
-    const Product* product = nullptr;
-    const Kernel* kernel = nullptr;
+    size_t product = 0, kernel = 0;
     Way way;
-    double us = 0;  // as the networks correct it
+    double us = 0;        // as the networks correct it
+    size_t networks = 0;  // that were asked
   };
   size_t count = 0, worst = 0;
   std::array<double, kShortlist> model_us;
   std::array<Entry, kShortlist> entries;
 
   double worst_us() const { return count < kShortlist ? kInfinite : model_us[worst]; }
-  void add(const Product& product, const Kernel& kernel, const Way& way) {
-    const double us = way.us + product.copies_us;
+  void add(const Entry& entry, double us) {
     if (!(us < worst_us())) return;
     const size_t place = count < kShortlist ? count++ : worst;
     model_us[place] = us;
-    entries[place] = {&product, &kernel, way, 0};
-    worst = static_cast<size_t>(std::max_element(model_us.begin(), model_us.begin() + static_cast<std::ptrdiff_t>(count)) -
-                                model_us.begin());
+    entries[place] = entry;
+    if (count == kShortlist)
+      worst = static_cast<size_t>(std::max_element(model_us.begin(), model_us.end()) - model_us.begin());
   }
 };
 
 Predictor::Predictor(const Table& table, const DeviceInfo& device) : device_(device) {
   if (table.learned_model) networks_ = table.learned_model->networks;
-  for (const PortfolioKernel& kernel : table.portfolio) {
-    const bool has_traits = table.learned_model && kernel.traits.size() == networks_.size() && !networks_.empty();
-    if (kernels_.size() == kMostKernels) break;
-    if ((!has_traits && !kernel.model_factor) || why_invalid(kernel.config, device.limits) != nullptr) continue;
-    kernels_.push_back({KernelCost(kernel.config, device), has_traits ? kernel.traits : std::vector<FirstLayer>{},
-                        has_traits ? 0 : std::log(*kernel.model_factor),
-                        can_cluster(kernel.config) && device.limits.compute_capability >= 90,
-                        gains_by_relayout(kernel.config)});
+  for (const bool gains : {true, false})
+    for (const PortfolioKernel& kernel : table.portfolio) {
+      const bool has_traits = table.learned_model && kernel.traits.size() == networks_.size() && !networks_.empty();
+      if (kernels_.size() == KernelTimes::kMost) break;
+      if (gains != gains_by_relayout(kernel.config)) continue;
+      if ((!has_traits && !kernel.model_factor) || why_invalid(kernel.config, device.limits) != nullptr) continue;
+      costs_.emplace_back(kernel.config, device);
+      kernels_.push_back({has_traits ? kernel.traits : std::vector<FirstLayer>{},
+                          has_traits ? 0 : std::log(*kernel.model_factor),
+                          can_cluster(kernel.config) && device.limits.compute_capability >= 90});
+      gain_by_copies_ += gains;
+    }
+  least_.emplace(costs_);
+  knows_cublas_ = !networks_.empty() && std::all_of(networks_.begin(), networks_.end(),
+                                                    [](const TimeNetwork& one) { return one.cublas.has_value(); });
+}
+
+void Predictor::shorten(size_t product_number, const Product& product, Shortlist& list) const {
+  const size_t count = product.relayout == Relayout::none ? kernels_.size() : gain_by_copies_;
+  KernelTimes least;
+  least_->of(product.problem, count, least);
+  for (size_t taken = 0; taken < count; ++taken) {
+    const size_t k = least.take();
+    if (kAboveLeast * (static_cast<double>(least.us[k]) + product.copies_us) > list.worst_us()) return;
+    if (!may_serve(costs_[k].config, product.problem.problem)) continue;
+    const ProductCost cost(costs_[k], product.problem);
+    const Way way = best_way(cost, kernels_[k].clusters, product.workspace);
+    if (way.us < kInfinite) list.add({product_number, k, way}, way.us + product.copies_us);
   }
 }
 
-void Predictor::shorten(const Product& product, int64_t workspace, Shortlist& list) const {
-  struct Open {
-    double least_us;
-    const Kernel* kernel;
-  };
-  std::array<Open, kMostKernels> open;
+// What the networks are asked about, and have answered so far.
+struct Predictor::Questions {
+  std::array<size_t, kShortlist> left;  // entries of the shortlist that may still be the best
   size_t count = 0;
-  for (const Kernel& kernel : kernels_) {
-    if (product.relayout != Relayout::none && !kernel.gains_by_copies) continue;
-    if (!may_serve(kernel.cost.config, product.problem.problem)) continue;
-    open[count++] = {kernel.cost.least(product.problem).us() + product.copies_us, &kernel};
-  }
-  std::sort(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(count),
-            [](const Open& a, const Open& b) { return a.least_us < b.least_us; });
-  for (const auto& [least_us, kernel] : std::span(open).first(count)) {
-    if (kAboveLeast * least_us > list.worst_us()) return;
-    const Way way = best_way(kernel->cost, product.problem, kernel->clusters, workspace);
-    if (way.us < kInfinite) list.add(product, *kernel, way);
-  }
-}
+  std::array<ChoiceInputs, kShortlist> inputs;  // of each entry
+  std::array<float, kShortlist> log_ratios{};   // sums of the answers
+  ChoiceInputs cublas;
+  float cublas_log_ratio = 0;
+};
 
-// All are judged by the first network; the others are asked about those that may be best.
-void Predictor::correct(Shortlist& list) const {
-  std::array<float, kShortlist> log_ratios;
-  std::array<ChoiceInputs, kShortlist> inputs;
-  const auto ask = [&](size_t i, size_t network) {
-    const Shortlist::Entry& entry = list.entries[i];
-    return networks_[network].log_ratio(entry.product->first[network], entry.kernel->traits[network], inputs[i]);
-  };
-  const auto set_time = [&](size_t i, float log_ratio) {
-    Shortlist::Entry& entry = list.entries[i];
-    entry.us = entry.way.us * std::exp(static_cast<double>(log_ratio)) + entry.product->copies_us;
-  };
+// Also the times of those that no network is asked about; returns the best of these.
+double Predictor::prepare(Products& products, Shortlist& list, Questions& questions) const {
   double best_us = kInfinite;
   for (size_t i = 0; i < list.count; ++i) {
-    const Shortlist::Entry& entry = list.entries[i];
-    if (entry.kernel->traits.empty()) {
-      log_ratios[i] = static_cast<float>(entry.kernel->log_factor);
-    } else {
-      inputs[i] = choice_inputs(entry.kernel->cost.config, entry.kernel->cost.sm_count, entry.product->problem,
-                                entry.way.split, entry.way.reduction, entry.way.terms);
-      log_ratios[i] = ask(i, 0);
+    Shortlist::Entry& entry = list.entries[i];
+    const Kernel& kernel = kernels_[entry.kernel];
+    Product& product = *products.all[entry.product];
+    if (kernel.traits.empty()) {
+      entry.us = entry.way.us * std::exp(kernel.log_factor) + product.copies_us;
+      entry.networks = networks_.size();
+      best_us = std::min(best_us, entry.us);
+      continue;
     }
-    set_time(i, log_ratios[i]);
-    best_us = std::min(best_us, entry.us);
+    product.show_to(networks_);
+    questions.inputs[i] =
+        choice_inputs(costs_[entry.kernel], product.problem, entry.way.split, entry.way.reduction, entry.way.terms);
+    questions.left[questions.count++] = i;
   }
-  const double far_behind_us = best_us * std::exp(kFarBehind);
-  for (size_t i = 0; i < list.count; ++i) {
-    if (list.entries[i].kernel->traits.empty() || list.entries[i].us > far_behind_us) continue;
-    for (size_t network = 1; network < networks_.size(); ++network) log_ratios[i] += ask(i, network);
-    set_time(i, log_ratios[i] / static_cast<float>(networks_.size()));
-  }
+  return best_us;
 }
 
-double Predictor::cublas_us(const Product& product) const {
-  const CostTerms terms = cublas_terms(device_, product.problem);
-  const ChoiceInputs inputs = cublas_inputs(terms);
-  float log_ratio = 0;
-  for (size_t i = 0; i < networks_.size(); ++i) {
-    if (!networks_[i].cublas) return 0;
-    log_ratio += networks_[i].log_ratio(product.first[i], *networks_[i].cublas, inputs);
+void Predictor::ask(size_t network, const Products& products, const Shortlist& list, Questions& questions) const {
+  std::array<NetworkQuestion, kShortlist + 1> asked;
+  std::array<float, kShortlist + 1> answers;
+  for (size_t i = 0; i < questions.count; ++i) {
+    const size_t place = questions.left[i];
+    const Shortlist::Entry& entry = list.entries[place];
+    asked[i] = {products.all[entry.product]->first[network].data(), kernels_[entry.kernel].traits[network].data(),
+                questions.inputs[place].data()};
   }
-  return networks_.empty() ? 0
-                           : terms.us() * std::exp(static_cast<double>(log_ratio / static_cast<float>(networks_.size())));
+  if (knows_cublas_)
+    asked[questions.count] = {products.all[0]->first[network].data(), networks_[network].cublas->data(),
+                              questions.cublas.data()};
+  networks_[network].log_ratios(std::span(asked).first(questions.count + (knows_cublas_ ? 1 : 0)), answers.data());
+  for (size_t i = 0; i < questions.count; ++i) questions.log_ratios[questions.left[i]] += answers[i];
+  if (knows_cublas_) questions.cublas_log_ratio += answers[questions.count];
+}
+
+// Network by network, each is asked about what those before it have left, and about cuBLAS, whose time is returned: 0 where
+// it is not known.
+double Predictor::correct(Products& products, Shortlist& list) const {
+  Questions questions;
+  const double known_us = prepare(products, list, questions);
+  const CostTerms cublas = cublas_terms(device_, products.all[0]->problem);
+  if (knows_cublas_) {
+    products.all[0]->show_to(networks_);
+    questions.cublas = cublas_inputs(cublas);
+  }
+  for (size_t network = 0; network < networks_.size(); ++network) {
+    ask(network, products, list, questions);
+    const auto left = std::span(questions.left).first(questions.count);
+    double best_us = known_us;
+    for (const size_t i : left) {
+      Shortlist::Entry& entry = list.entries[i];
+      entry.networks = network + 1;
+      entry.us = entry.way.us * mean_ratio(questions.log_ratios[i], network + 1) + products.all[entry.product]->copies_us;
+      best_us = std::min(best_us, entry.us);
+    }
+    const double hopeless_us = best_us * kFarBehind[std::min(network, kFarBehind.size() - 1)];
+    const auto end = std::remove_if(left.begin(), left.end(), [&](size_t i) { return list.entries[i].us > hopeless_us; });
+    questions.count = static_cast<size_t>(end - left.begin());
+  }
+  return knows_cublas_ ? cublas.us() * mean_ratio(questions.cublas_log_ratio, networks_.size()) : 0;
 }
 
 Predictor::Predictions Predictor::predict(const Problem& problem, int64_t workspace) const {
+  Products products(problem, device_, workspace);
   Shortlist list;
-  const Product as_it_is(problem, Relayout::none, 0, networks_);
-  shorten(as_it_is, workspace, list);
-  std::vector<Product> on_copies;
-  const std::vector<Relayout> relayouts = relayouts_of(problem, device_);
-  on_copies.reserve(relayouts.size());
-  for (const Relayout relayout : relayouts) {
-    on_copies.emplace_back(relaid_problem(relayout, problem), relayout, relayout_us(device_, relayout, problem), networks_);
-    shorten(on_copies.back(), workspace - relaid_product(relayout, problem).copy_bytes(), list);
-  }
-  correct(list);
-
+  for (size_t i = 0; i < products.count; ++i) shorten(i, *products.all[i], list);
   Predictions predictions;
-  std::array<size_t, kShortlist> order;
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(list.count),
-            [&](size_t a, size_t b) { return list.entries[a].us < list.entries[b].us; });
-  for (size_t i = 0; i < list.count && predictions.count < kMost; ++i) {
-    const Shortlist::Entry& entry = list.entries[order[i]];
-    const Choice choice{entry.kernel->cost.config, entry.way.split, entry.way.reduction, entry.product->relayout};
+  predictions.cublas_us = correct(products, list);
+
+  const std::span entries = std::span(list.entries).first(list.count);
+  // What more networks were asked about is better in the eyes of those before.
+  const auto faster = [](const Shortlist::Entry& a, const Shortlist::Entry& b) {
+    return a.networks != b.networks ? a.networks > b.networks : a.us < b.us;
+  };
+  for (size_t left = list.count; left > 0 && predictions.count < kMost; --left) {
+    const auto best = std::min_element(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(left), faster);
+    const Choice choice{costs_[best->kernel].config, best->way.split, best->way.reduction,
+                        products.all[best->product]->relayout};
     const auto same_kernel = [&](const Prediction& other) { return other.choice.config == choice.config; };
     const auto known = predictions.best.begin() + static_cast<std::ptrdiff_t>(predictions.count);
-    if (std::any_of(predictions.best.begin(), known, same_kernel)) continue;
-    if (may_run(choice, problem, device_, workspace)) predictions.best[predictions.count++] = {entry.us, choice};
+    if (std::none_of(predictions.best.begin(), known, same_kernel) && may_run(choice, problem, device_, workspace))
+      predictions.best[predictions.count++] = {best->us, choice};
+    *best = entries[left - 1];
   }
-  predictions.cublas_us = cublas_us(as_it_is);
   return predictions;
 }
 

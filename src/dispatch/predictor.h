@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "dispatch/learned_model.h"
+#include "dispatch/least_times.h"
 #include "dispatch/table.h"
 
 namespace gemm {
@@ -30,22 +32,28 @@ class Predictor {
 
  private:
   struct Kernel {
-    KernelCost cost;
     std::vector<FirstLayer> traits;  // one for each network; none where a factor is all that is known
     double log_factor;
-    bool clusters;         // may form them on the device
-    bool gains_by_copies;  // of operands
+    bool clusters;  // may form them on the device
   };
   struct Product;    // the problem, or what it is on copies of its operands
+  struct Products;   // both
   struct Shortlist;  // of ways to serve a problem
+  struct Questions;  // for the networks
 
-  void shorten(const Product& product, int64_t workspace, Shortlist& list) const;
-  void correct(Shortlist& list) const;
-  double cublas_us(const Product& product) const;
+  void shorten(size_t product_number, const Product& product, Shortlist& list) const;
+  double prepare(Products& products, Shortlist& list, Questions& questions) const;
+  void ask(size_t network, const Products& products, const Shortlist& list, Questions& questions) const;
+  double correct(Products& products, Shortlist& list) const;
 
   DeviceInfo device_;
+  // In the same order, those that gain by copies of operands first.
+  std::vector<KernelCost> costs_;
   std::vector<Kernel> kernels_;
+  size_t gain_by_copies_ = 0;  // how many those are
+  std::optional<LeastTimes> least_;
   std::vector<TimeNetwork> networks_;
+  bool knows_cublas_ = false;  // all of them
 };
 
 }  // namespace gemm

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <span>
 
 #include "dispatch/split_search.h"
 #include "kernels/kernel_spec.h"
@@ -49,9 +50,13 @@ bool is_aligned_alike(const Problem& a, const Problem& b) {
 
 class Chooser {
  public:
-  Chooser(const Table* table, const Predictor* predictor, const TablePoint* exact, const Problem& problem,
-          const DeviceInfo& device, int64_t workspace)
-      : table_(table), problem_(problem), device_(device), workspace_(workspace) {
+  Chooser(const Table* table, const Predictor* predictor, std::span<const char* const> why_defaults_invalid,
+          const TablePoint* exact, const Problem& problem, const DeviceInfo& device, int64_t workspace)
+      : table_(table),
+        why_defaults_invalid_(why_defaults_invalid),
+        problem_(problem),
+        device_(device),
+        workspace_(workspace) {
     decision_.candidates.reserve(kMostCandidates);
     // A tuned problem needs no prediction, a predicted one no neighbour. Points are packed: where operands are aligned in
     // another way, the kernel of one may be slow.
@@ -122,20 +127,21 @@ class Chooser {
   void offer_defaults() {
     const std::vector<KernelConfig>& configs = default_configs();
     // In floating point, because sizes of any length are asked about.
-    const auto tiles = [](int64_t length, int tile) { return std::ceil(static_cast<double>(length) / tile); };
+    const auto tiles = [](int64_t length, int tile) { return Divisor(tile).parts(static_cast<double>(length)); };
     const auto fills = [&](const KernelConfig& c) {
       return tiles(problem_.m, c.BM) * tiles(problem_.n, c.BN) * static_cast<double>(problem_.batch) >= device_.sm_count;
     };
-    auto first = std::find_if(configs.begin(), configs.end(), fills);
-    if (first == configs.end()) --first;
-    offer_default(*first);
-    for (auto other = configs.begin(); other != configs.end(); ++other)
-      if (other != first) offer_default(*other);
+    size_t first = 0;
+    while (first + 1 < configs.size() && !fills(configs[first])) ++first;
+    offer_default(first);
+    for (size_t other = 0; other < configs.size(); ++other)
+      if (other != first) offer_default(other);
   }
 
-  void offer_default(const KernelConfig& config) {
-    const Choice choice{config, 1, Reduction::ticket};
-    const std::string why = why_illegal(choice, problem_, device_, workspace_);
+  void offer_default(size_t number) {
+    const Choice choice{default_configs()[number], 1, Reduction::ticket};
+    const char* invalid = why_defaults_invalid_[number];
+    const std::string why = invalid ? invalid : why_unfit(choice, problem_, device_, workspace_);
     if (why.empty())
       offer({.rule = Rule::fallback, .choice = choice});
     else
@@ -143,6 +149,7 @@ class Chooser {
   }
 
   const Table* table_;
+  std::span<const char* const> why_defaults_invalid_;
   const Problem& problem_;
   const DeviceInfo& device_;
   int64_t workspace_;
@@ -190,6 +197,7 @@ double distance(const Problem& a, const Problem& b) {
 }
 
 Selector::Selector(const Table* table, const DeviceInfo& device) : table_(table), device_(device) {
+  for (const KernelConfig& config : default_configs()) why_defaults_invalid_.push_back(why_invalid(config, device_.limits));
   if (table_ == nullptr) return;
   predictor_.emplace(*table_, device_);
   if (predictor_->kernels() == 0) predictor_.reset();
@@ -206,7 +214,8 @@ const TablePoint* Selector::find_point(const Problem& problem) const {
 }
 
 Decision Selector::choose(const Problem& problem, int64_t workspace_available) const {
-  return Chooser(table_, predictor_ ? &*predictor_ : nullptr, find_point(problem), problem, device_, workspace_available)
+  return Chooser(table_, predictor_ ? &*predictor_ : nullptr, why_defaults_invalid_, find_point(problem), problem, device_,
+                 workspace_available)
       .decision();
 }
 

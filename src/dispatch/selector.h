@@ -51,8 +51,8 @@ class Selector {
   Selector(const Table* table, const DeviceInfo& device);
 
   // Everything that may serve the problem, in the order in which to try it. Depends on table, device and arguments only. The
-  // problem is neither empty nor refused. Takes some 20 microseconds where the problem was
-  // not tuned (docs/design.md, "Dispatch").
+  // problem is neither empty nor refused. Takes some 12 microseconds where the problem was not tuned (docs/performance.md,
+  // "Dispatch overhead").
   Decision choose(const Problem& problem, int64_t workspace_available) const;
 
   // The table's point of this problem, or null.
@@ -62,6 +62,7 @@ class Selector {
   const Table* table_;
   DeviceInfo device_;
   std::optional<Predictor> predictor_;
+  std::vector<const char*> why_defaults_invalid_;  // for each of the default configurations, null where it is valid
   std::vector<std::pair<uint64_t, const TablePoint*>> points_;  // by a hash of the problem, sorted
 };
 

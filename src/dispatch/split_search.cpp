@@ -39,7 +39,7 @@ bool may_run(const Choice& choice, const Problem& problem, const DeviceInfo& dev
   if (choice.reduction == Reduction::stream_k &&
       workspace_bytes(without_relayout(choice), relaid_problem(choice.relayout, problem), device.sm_count) == 0)
     return false;
-  return why_illegal(choice, problem, device, workspace).empty();
+  return why_unfit(choice, problem, device, workspace).empty();
 }
 
 std::vector<Relayout> relayouts_of(const Problem& problem, const DeviceInfo& device) {
@@ -72,11 +72,13 @@ std::optional<PredictedChoice> best_on_copies(const KernelConfig& config, Relayo
 std::optional<PredictedChoice> best_split(const KernelConfig& config, const Problem& problem, const DeviceInfo& device,
                                           int64_t workspace) {
   std::optional<PredictedChoice> best;
+  if (why_invalid(config, device.limits) != nullptr) return best;
   const int64_t tiles_m = (problem.m + config.BM - 1) / config.BM, tiles_n = (problem.n + config.BN - 1) / config.BN;
   const double tiles = static_cast<double>(tiles_m) * static_cast<double>(tiles_n) * static_cast<double>(problem.batch);
-  const KernelCost cost(config, device);
+  const KernelCost kernel(config, device);
   const CostProblem seen(problem);
-  const double slots = static_cast<double>(cost.resident) * device.sm_count;
+  const ProductCost cost(kernel, seen);
+  const double slots = static_cast<double>(kernel.resident) * device.sm_count;
   // Persistent blocks that all have a tile are better shared out by stream-k.
   const double most_blocks = is_specialized(config.load) ? slots : kMostBlocksPerSlot * slots;
   const double stages = static_cast<double>(problem.k) / config.BK;
@@ -87,7 +89,7 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
     ++worse;
     for (const Reduction reduction : reductions_of(config, split)) {
       const Choice choice{config, split, reduction};
-      const double us = cost.terms(seen, split, reduction).us();
+      const double us = cost.terms(cost.split(split), reduction).us();
       if ((best && us >= best->us) || !may_run(choice, problem, device, workspace)) continue;
       best = {us, choice}, worse = 0;
     }

@@ -7,9 +7,6 @@
 namespace gemm {
 namespace {
 
-// Stages of k that one block of a stream-k tile gets at least; a partial tile costs about as much as four stages.
-constexpr int64_t kLeastSharedSteps = 4;
-
 // True when byte offsets inside a tile do not fit 32 bits: `lines` lines of `ld` floats.
 // Divided, because callers may give any leading dimension to a matrix of one column.
 bool needs_long_offsets(int lines, int64_t ld) { return ld > (0xffffffffll / 4 - 1024) / lines; }
@@ -66,19 +63,8 @@ int widest_vector(const void* pointer, int64_t ld, int64_t columns, int64_t stri
 }
 
 PersistentGrid persistent_grid(const Choice& choice, const Problem& p, int sm_count) {
-  const int64_t matrices = batch_per_launch(choice, p);
-  const int64_t items = tiles_of(choice.config, p) * split_of(choice) * matrices;
-  const int64_t most = static_cast<int64_t>(sm_count) * choice.config.min_blocks;
-  PersistentGrid grid;
-  grid.blocks = static_cast<int>(std::min(most, items));
-  grid.whole_items = static_cast<int>(items);
-  if (choice.reduction != Reduction::stream_k || items % most == 0) return grid;
-  // The last full wave is shared as well: then no block gets less than a whole tile's work, and most tiles stay whole.
-  grid.whole_items = static_cast<int>(std::max<int64_t>(0, items / most - 1) * most);
-  grid.shared_tiles = static_cast<int>(items) - grid.whole_items;
-  const int64_t steps = grid.shared_tiles * ceil_div(p.k, choice.config.BK);
-  grid.blocks = static_cast<int>(grid.whole_items > 0 ? most : std::clamp<int64_t>(steps / kLeastSharedSteps, 1, most));
-  return grid;
+  const int64_t items = tiles_of(choice.config, p) * split_of(choice) * batch_per_launch(choice, p);
+  return share_items(choice.config, choice.reduction, items, ceil_div(p.k, choice.config.BK), sm_count);
 }
 
 namespace {
@@ -219,8 +205,7 @@ std::string why_relaid_illegal(const Choice& choice, const Problem& p, const Dev
     return "copies of its operands need " + std::to_string(product.copy_bytes()) + " bytes of workspace, " +
            std::to_string(workspace) + " are available";
   for (const Problem& part : {product.panel, product.last})
-    if (std::string why = why_illegal(without_relayout(choice), part, device, workspace - product.copy_bytes());
-        !why.empty())
+    if (std::string why = why_unfit(without_relayout(choice), part, device, workspace - product.copy_bytes()); !why.empty())
       return why + ", beside copies of " + std::to_string(product.copy_bytes()) + " bytes";
   return {};
 }
@@ -229,6 +214,10 @@ std::string why_relaid_illegal(const Choice& choice, const Problem& p, const Dev
 
 std::string why_illegal(const Choice& choice, const Problem& p, const DeviceInfo& device, int64_t workspace_available) {
   if (const char* why = why_invalid(choice.config, device.limits)) return why;
+  return why_unfit(choice, p, device, workspace_available);
+}
+
+std::string why_unfit(const Choice& choice, const Problem& p, const DeviceInfo& device, int64_t workspace_available) {
   if (choice.reduction == Reduction::stream_k && (!is_persistent(choice.config) || choice.split_k != 1))
     return "stream_k needs persistent blocks (load warp_specialized) and split_k 1";
   // The kernel counts in 32 bits and rounds up to whole tiles.

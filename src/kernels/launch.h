@@ -91,6 +91,9 @@ int64_t workspace_bytes(const Choice& choice, const Problem& problem, int sm_cou
 
 // Why this choice cannot serve the problem on such a device with that much workspace, or an empty string.
 std::string why_illegal(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace_available);
+// The same where the configuration is known to be valid on the device (why_invalid), which takes as long to find out as all
+// the rest.
+std::string why_unfit(const Choice& choice, const Problem& problem, const DeviceInfo& device, int64_t workspace_available);
 
 // The grid of one launch, and for persistent blocks what TileArgs says of their work.
 struct LaunchShape {

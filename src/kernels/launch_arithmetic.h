@@ -28,4 +28,23 @@ inline bool is_persistent(const KernelConfig& config) { return is_specialized(co
 // it.
 int64_t batch_per_launch(const Choice& choice, const Problem& p);
 
+// The persistent blocks of one launch: `items` tiles, or parts of them where k is split, of so many stages.
+inline PersistentGrid share_items(const KernelConfig& config, Reduction reduction, int64_t items, int64_t stages,
+                                  int sm_count) {
+  // That one block of a stream-k tile gets at least; a partial tile costs about as much as four stages.
+  constexpr int64_t kLeastSharedStages = 4;
+  const int64_t most = static_cast<int64_t>(sm_count) * config.min_blocks;
+  PersistentGrid grid;
+  grid.blocks = static_cast<int>(std::min(most, items));
+  grid.whole_items = static_cast<int>(items);
+  if (reduction != Reduction::stream_k || items % most == 0) return grid;
+  // The last full wave is shared as well: then no block gets less than a whole tile's work, and most tiles stay whole.
+  grid.whole_items = static_cast<int>(std::max<int64_t>(0, items / most - 1) * most);
+  grid.shared_tiles = static_cast<int>(items) - grid.whole_items;
+  const int64_t shared_stages = grid.shared_tiles * stages;
+  grid.blocks =
+      static_cast<int>(grid.whole_items > 0 ? most : std::clamp<int64_t>(shared_stages / kLeastSharedStages, 1, most));
+  return grid;
+}
+
 }  // namespace gemm

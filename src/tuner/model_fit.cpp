@@ -132,8 +132,9 @@ class Fit {
       if (product_us < kLeastProductShare * us) continue;
       const KernelCost& cost = costs_[*kernel];
       const auto& [config, split_k, reduction, its_relayout] = option.choice;
-      const CostTerms terms = cost.terms(seen, split_k, reduction);
-      add_row(*kernel, choice_inputs(config, cost.sm_count, seen, split_k, reduction, terms), terms.us(), product_us, us);
+      const ProductCost product(cost, seen);
+      const CostTerms terms = product.terms(product.split(split_k), reduction);
+      add_row(*kernel, choice_inputs(cost, seen, split_k, reduction, terms), terms.us(), product_us, us);
     }
     if (result.cublas_us && relayout == Relayout::none) {
       const CostTerms terms = cublas_terms(table_.device, seen);

@@ -1,0 +1,124 @@
+// What makes a choice quick must not change it: multiplications instead of divisions, lower bounds, vectors, and networks
+// that are not asked about everything.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "dispatch/least_times.h"
+#include "dispatch/selector.h"
+#include "dispatch/split_climb.h"
+#include "dispatch/split_search.h"
+#include "tuner/calibration_problems.h"
+
+namespace gemm {
+namespace {
+
+const Table& shipped_table() {
+  static const Table table = load_table(GEMM_SOURCE_DIR "/configs/nvidia-h200.json", nullptr).value_or_throw();
+  return table;
+}
+
+TEST(Divisor, RoundsUpAsIntegersDo) {
+  for (int64_t divisor = 1; divisor <= 600; ++divisor) {
+    const Divisor by(static_cast<double>(divisor));
+    for (const int64_t quotient : {1, 2, 3, 7, 1000, 65537, 1 << 20})
+      for (int64_t n = std::max<int64_t>(1, quotient * divisor - 1); n <= quotient * divisor + 1; ++n)
+        EXPECT_EQ(by.parts(static_cast<double>(n)), static_cast<double>((n + divisor - 1) / divisor))
+            << n << " / " << divisor;
+  }
+}
+
+TEST(LeastTimes, AreAtMostThoseOfTheBestSplitAndTakenInOrder) {
+  const Table& table = shipped_table();
+  std::vector<KernelCost> costs;
+  for (const PortfolioKernel& kernel : table.portfolio) costs.emplace_back(kernel.config, table.device);
+  const LeastTimes least(costs);
+  for (const CalibrationProblem& one : calibration_problems(300, false)) {
+    const CostProblem problem(one.problem);
+    KernelTimes times;
+    least.of(problem, costs.size(), times);
+    for (size_t i = 0; i < costs.size(); ++i) {
+      if (!may_serve(costs[i].config, one.problem)) continue;
+      const ProductCost cost(costs[i], problem);
+      const Way way = best_way(cost, can_cluster(costs[i].config), kWorkspaceBytes);
+      EXPECT_LT(static_cast<double>(times.us[i]), 1.0001 * way.us) << table.portfolio[i].id << " on " << one.problem;
+      EXPECT_GT(static_cast<double>(times.us[i]), 0) << table.portfolio[i].id << " on " << one.problem;
+    }
+    std::vector<size_t> taken(costs.size());
+    for (size_t& number : taken) number = times.take();
+    for (size_t i = 1; i < taken.size(); ++i) EXPECT_LT(times.us[taken[i - 1]], 1.0001F * times.us[taken[i]]);
+    std::sort(taken.begin(), taken.end());
+    EXPECT_EQ(std::unique(taken.begin(), taken.end()), taken.end()) << "one was taken twice";
+  }
+}
+
+// As learned_model.h states it.
+double log_ratio(const TimeNetwork& network, const ProblemInputs& problem, const FirstLayer& traits,
+                 const ChoiceInputs& choice) {
+  double result = static_cast<double>(network.last_bias);
+  std::array<double, kFirstLayer> first;
+  for (size_t i = 0; i < kFirstLayer; ++i) {
+    first[i] = static_cast<double>(traits[i]);
+    for (size_t j = 0; j < kProblemInputs; ++j) first[i] += static_cast<double>(problem[j] * network.problem[j][i]);
+    for (size_t j = 0; j < kChoiceInputs; ++j) first[i] += static_cast<double>(choice[j] * network.choice[j][i]);
+  }
+  for (size_t i = 0; i < kSecondLayer; ++i) {
+    auto sum = static_cast<double>(network.second_bias[i]);
+    for (size_t j = 0; j < kFirstLayer; ++j) sum += std::max(0.0, first[j]) * static_cast<double>(network.second[j][i]);
+    result += std::max(0.0, sum) * static_cast<double>(network.last[i]);
+  }
+  return std::clamp(result, -2.0, 2.0);
+}
+
+// Wide vectors or not: the last bit is the same, so that a choice does not depend on the CPU.
+TEST(Networks, SayTheSameOnEachCpu) {
+  const TimeNetwork& network = shipped_table().learned_model->networks.front();
+  const FirstLayer& traits = shipped_table().portfolio.front().traits.front();
+  std::vector<FirstLayer> of_problems;
+  std::vector<ChoiceInputs> inputs(7);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    of_problems.push_back(
+        network.of_problem(problem_inputs(CostProblem(packed_problem(100 + 777 * static_cast<int>(i), 512, 300)))));
+    for (size_t j = 0; j < kChoiceInputs; ++j) inputs[i][j] = static_cast<float>((i * 31 + j * 17) % 13) / 7.F - 0.5F;
+  }
+  std::vector<NetworkQuestion> questions;
+  for (size_t i = 0; i < inputs.size(); ++i) questions.push_back({of_problems[i].data(), traits.data(), inputs[i].data()});
+  std::vector<float> here(inputs.size()), narrow(inputs.size());
+  network.log_ratios(questions, here.data());
+  const NetworkWeights weights{network.choice.front().data(), network.second.front().data(), network.second_bias.data(),
+                               network.last.data(), network.last_bias};
+  network_functions<4>().ask(weights, questions.data(), questions.size(), narrow.data());
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_EQ(here[i], std::clamp(narrow[i], -2.F, 2.F)) << i;
+}
+
+TEST(Selector, PredictsByTheMeanOfAllNetworks) {
+  const Table& table = shipped_table();
+  const Selector selector(&table, table.device);
+  int kernels = 0;
+  for (const CalibrationProblem& one : calibration_problems(200, false)) {
+    const Decision decision = selector.choose(one.problem, kWorkspaceBytes);
+    const auto chosen = std::find_if(decision.candidates.begin(), decision.candidates.end(),
+                                     [](const Candidate& c) { return c.rule == Rule::predicted && !c.use_cublas; });
+    if (chosen == decision.candidates.end()) continue;
+    const Choice& choice = chosen->choice;
+    const auto kernel = std::find_if(table.portfolio.begin(), table.portfolio.end(),
+                                     [&](const PortfolioKernel& k) { return k.config == choice.config; });
+    const KernelCost cost(choice.config, table.device);
+    const CostProblem problem(relaid_problem(choice.relayout, one.problem));
+    const ProductCost product(cost, problem);
+    const CostTerms terms = product.terms(product.split(choice.split_k), choice.reduction);
+    const ChoiceInputs inputs = choice_inputs(cost, problem, choice.split_k, choice.reduction, terms);
+    double sum = 0;
+    for (size_t i = 0; i < table.learned_model->networks.size(); ++i)
+      sum += log_ratio(table.learned_model->networks[i], problem_inputs(problem), kernel->traits[i], inputs);
+    const double us = terms.us() * std::exp(sum / static_cast<double>(table.learned_model->networks.size())) +
+                      relayout_us(table.device, choice.relayout, one.problem);
+    EXPECT_NEAR(chosen->predicted_us, us, 1e-4 * us) << to_string(choice) << " for " << one.problem;
+    ++kernels;
+  }
+  EXPECT_GT(kernels, 150);
+}
+
+}  // namespace
+}  // namespace gemm
