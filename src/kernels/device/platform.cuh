@@ -193,10 +193,11 @@ GEMM_DEVICE void load_shared_fixed(const float* shared, float& x, float& y, floa
 }
 
 // factor * x, computed here and not where the compiler would share it among several stores: a shared product takes the
-// accumulator's own register, and 16-byte stores of it then decide the register banks of the main loop.
+// accumulator's own register, and 16-byte stores of it then decide the register banks of the main loop. Rounded in any case
+// (.rn): ptxas would fuse it with an addition that follows, and the slices' sum would not be the emulator's to the last bit.
 GEMM_DEVICE float scaled(float factor, float x) {
   float product;
-  asm volatile("mul.f32 %0, %1, %2;" : "=f"(product) : "f"(factor), "f"(x));
+  asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(factor), "f"(x));
   return product;
 }
 

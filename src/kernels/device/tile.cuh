@@ -190,21 +190,32 @@ struct Tile {
   };
   static constexpr int kResults = kRows * kColumns;
 
+  // How results leave the registers: times alpha, or as they are where that is done already.
+  struct TimesAlpha {
+    float alpha;
+    GEMM_DEVICE float operator()(float x) const { return scaled(alpha, x); }
+  };
+  struct AsTheyAre {
+    GEMM_DEVICE float operator()(float x) const { return x; }
+  };
+
   // Straight from registers to C. How is decided once for the whole tile: a decision for each access spread the code so far
   // that most of the time went into fetching instructions (docs/performance.md, "Stores without branches").
-  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha,
+  template <class Scale>
+  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, const Scale& scale,
                                 Part part = {0, kResults}) const {
     constexpr int kWidest = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
     const bool widest = kWidest == 1 || takes_quads(target.out, target.row + BM);
     if (target.out.beta == 0.0f)
-      widest ? store_as<kWidest, false>(acc, target, alpha, part) : store_as<1, false>(acc, target, alpha, part);
+      widest ? store_as<kWidest, false>(acc, target, scale, part) : store_as<1, false>(acc, target, scale, part);
     else
-      widest ? store_as<kWidest, true>(acc, target, alpha, part) : store_as<1, true>(acc, target, alpha, part);
+      widest ? store_as<kWidest, true>(acc, target, scale, part) : store_as<1, true>(acc, target, scale, part);
   }
 
   // `Width` rows at once. beta C is loaded a column ahead of its use, so that the loads wait together.
-  template <int Width, bool AddsC>
-  GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, Part part) const {
+  template <int Width, bool AddsC, class Scale>
+  GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const TileTarget& target, const Scale& scale,
+                            Part part) const {
     const Output& out = target.out;
     const int row = target.row + row_of(0), column = target.column + column_of(0);
     float* corner = out.c + column * out.ldc + row;
@@ -224,7 +235,7 @@ struct Tile {
         float v[Width];
         GEMM_UNROLL
         for (int e = 0; e < Width; ++e) {
-          v[e] = scaled(alpha, acc[i + e][j]);
+          v[e] = scale(acc[i + e][j]);
           if constexpr (AddsC) v[e] = fmaf(out.beta, old[i + e], v[e]);
         }
         if (FragmentA::row(0, i) < rows) store_at(line + FragmentA::row(0, i), v);
@@ -232,13 +243,14 @@ struct Tile {
     }
   }
 
-  GEMM_DEVICE static float4 scaled_quad(const float (&acc)[kRows][kColumns], int i, int j, float alpha) {
-    return make_float4(scaled(alpha, acc[i][j]), scaled(alpha, acc[i + 1][j]), scaled(alpha, acc[i + 2][j]),
-                       scaled(alpha, acc[i + 3][j]));
+  template <class Scale>
+  GEMM_DEVICE static float4 quad(const float (&acc)[kRows][kColumns], int i, int j, const Scale& scale) {
+    return make_float4(scale(acc[i][j]), scale(acc[i + 1][j]), scale(acc[i + 2][j]), scale(acc[i + 3][j]));
   }
 
   // To a tile [BN][BM] in shared memory or in the workspace.
-  GEMM_DEVICE void store_tile(const float (&acc)[kRows][kColumns], float* tile, float alpha,
+  template <class Scale>
+  GEMM_DEVICE void store_tile(const float (&acc)[kRows][kColumns], float* tile, const Scale& scale,
                               Part part = {0, kResults}) const {
     constexpr int kStep = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
     GEMM_UNROLL
@@ -248,18 +260,18 @@ struct Tile {
         if (!part.has(i, j)) continue;
         float* p = tile + column_of(j) * BM + row_of(i);
         if constexpr (kStep == 4)
-          *reinterpret_cast<float4*>(p) = scaled_quad(acc, i, j, alpha);
+          *reinterpret_cast<float4*>(p) = quad(acc, i, j, scale);
         else
-          *p = scaled(alpha, acc[i][j]);
+          *p = scale(acc[i][j]);
       }
     }
   }
 
   // The slices' tiles meet in shared memory and are added in slice order; put(q, sum) takes quad q of the sum.
   template <class Put>
-  GEMM_DEVICE void add_slices(const float (&acc)[kRows][kColumns], float alpha, const Put& put) const {
+  GEMM_DEVICE void add_slices(const float (&acc)[kRows][kColumns], TimesAlpha scale, const Put& put) const {
     Sync::wait();  // the ring is free, or the last tile's sum is read
-    store_tile(acc, slices_area() + slice * (BM * BN), alpha);
+    store_tile(acc, slices_area() + slice * (BM * BN), scale);
     Sync::wait();
     const float4* tiles = reinterpret_cast<const float4*>(slices_area());
     for (int q = static_cast<int>(threadIdx.x); q < End::kQuads; q += kThreads) {
@@ -284,58 +296,58 @@ struct Tile {
   }
 
   // Leaves what the other slices add.
-  GEMM_DEVICE void leave_for_others(const float (&acc)[kRows][kColumns], float alpha, Part own) const {
+  GEMM_DEVICE void leave_for_others(const float (&acc)[kRows][kColumns], TimesAlpha scale, Part own) const {
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) {
       GEMM_UNROLL
       for (int i = 0; i < kRows; i += 4)
-        if (!own.has(i, j)) *exchanged(slice, i, j) = scaled_quad(acc, i, j, alpha);
+        if (!own.has(i, j)) *exchanged(slice, i, j) = quad(acc, i, j, scale);
     }
   }
 
   // Adds this slice's share, in slice order.
-  GEMM_DEVICE void add_share(float (&sum)[kRows][kColumns], const float (&acc)[kRows][kColumns], float alpha, int owner,
+  GEMM_DEVICE void add_share(float (&sum)[kRows][kColumns], const float (&acc)[kRows][kColumns], TimesAlpha scale, int owner,
                              Part own) const {
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) {
       GEMM_UNROLL
       for (int i = 0; i < kRows; i += 4) {
         if (!own.has(i, j)) continue;
-        float4 quad = owner == 0 ? scaled_quad(acc, i, j, alpha) : *exchanged(0, i, j);
+        float4 own_sum = owner == 0 ? quad(acc, i, j, scale) : *exchanged(0, i, j);
         GEMM_UNROLL
-        for (int s = 1; s < kSlices; ++s) add(quad, s == owner ? scaled_quad(acc, i, j, alpha) : *exchanged(s, i, j));
-        sum[i][j] = quad.x, sum[i + 1][j] = quad.y, sum[i + 2][j] = quad.z, sum[i + 3][j] = quad.w;
+        for (int s = 1; s < kSlices; ++s) add(own_sum, s == owner ? quad(acc, i, j, scale) : *exchanged(s, i, j));
+        sum[i][j] = own_sum.x, sum[i + 1][j] = own_sum.y, sum[i + 2][j] = own_sum.z, sum[i + 3][j] = own_sum.w;
       }
     }
   }
 
-  GEMM_DEVICE void store_sum(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+  GEMM_DEVICE void store_sum(const float (&acc)[kRows][kColumns], const TileTarget& target, TimesAlpha scale) const {
     Sync::wait();  // the ring is free, or the last tile's shares are read
     GEMM_UNROLL
     for (int s = 0; s < kSlices; ++s)
-      if (slice == s) leave_for_others(acc, alpha, {s * kShare, (s + 1) * kShare});
+      if (slice == s) leave_for_others(acc, scale, {s * kShare, (s + 1) * kShare});
     Sync::wait();
     GEMM_UNROLL
     for (int s = 0; s < kSlices; ++s) {
       if (slice != s) continue;
       const Part own{s * kShare, (s + 1) * kShare};
       float sum[kRows][kColumns];
-      add_share(sum, acc, alpha, s, own);
+      add_share(sum, acc, scale, s, own);
       if (target.split_k == 1)
-        store_direct(sum, target, 1.0f, own);
+        store_direct(sum, target, AsTheyAre{}, own);
       else
-        store_tile(sum, reinterpret_cast<float*>(End::partial_tile(target, target.split)), 1.0f, own);
+        store_tile(sum, reinterpret_cast<float*>(End::partial_tile(target, target.split)), AsTheyAre{}, own);
     }
   }
 
   // The blocks' parts meet in the shared memory of the cluster.
-  GEMM_DEVICE void add_cluster(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha) const {
+  GEMM_DEVICE void add_cluster(const float (&acc)[kRows][kColumns], const TileTarget& target, TimesAlpha scale) const {
     if constexpr (kSlices > 1) {
       float4* tile = reinterpret_cast<float4*>(slices_area());
-      add_slices(acc, alpha, [tile](int q, const float4& sum) { tile[q] = sum; });
+      add_slices(acc, scale, [tile](int q, const float4& sum) { tile[q] = sum; });
     } else {
       Sync::wait();  // the ring is free
-      store_tile(acc, slices_area(), alpha);
+      store_tile(acc, slices_area(), scale);
     }
     cluster_barrier();
     End::reduce_cluster(target, shared_pointer(slices_area()));
@@ -343,19 +355,19 @@ struct Tile {
   }
 
   // To C, or to the workspace, where the parts meet.
-  GEMM_DEVICE void finish_alone(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, bool use_tickets,
-                                unsigned* flag) const {
+  GEMM_DEVICE void finish_alone(const float (&acc)[kRows][kColumns], const TileTarget& target, TimesAlpha scale,
+                                bool use_tickets, unsigned* flag) const {
     if constexpr (kSlices > 1 && kSharesSum) {
-      store_sum(acc, target, alpha);
+      store_sum(acc, target, scale);
     } else if constexpr (kSlices > 1) {
       if (target.split_k == 1 && target.out.beta == 0.0f && takes_quads(target.out, target.row + BM))
-        add_slices(acc, alpha, [&](int q, const float4& sum) { End::store_whole_quad(target, q, sum); });
+        add_slices(acc, scale, [&](int q, const float4& sum) { End::store_whole_quad(target, q, sum); });
       else
-        add_slices(acc, alpha, [&](int q, const float4& sum) { End::put(target, q, sum); });
+        add_slices(acc, scale, [&](int q, const float4& sum) { End::put(target, q, sum); });
     } else if (target.split_k == 1) {
-      store_direct(acc, target, alpha);
+      store_direct(acc, target, scale);
     } else {
-      store_tile(acc, reinterpret_cast<float*>(End::partial_tile(target, target.split)), alpha);
+      store_tile(acc, reinterpret_cast<float*>(End::partial_tile(target, target.split)), scale);
     }
     if (target.split_k == 1 || !use_tickets) return;
     if (End::is_last_block(target, flag)) End::reduce_splits(target, reinterpret_cast<float4*>(slices_area()));
@@ -365,9 +377,9 @@ struct Tile {
   GEMM_DEVICE void finish(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, bool use_tickets,
                           unsigned* flag) const {
     if constexpr (V.cluster)
-      add_cluster(acc, target, alpha);
+      add_cluster(acc, target, TimesAlpha{alpha});
     else
-      finish_alone(acc, target, alpha, use_tickets, flag);
+      finish_alone(acc, target, TimesAlpha{alpha}, use_tickets, flag);
   }
 
   GEMM_DEVICE static TileItem item_of_block(const TileArgs& args) {
