@@ -31,6 +31,27 @@ TEST(KernelConfig, SharedBytesCountRingOrSlices) {
   EXPECT_EQ(shared_bytes(KernelVariant{sliced, Op::N, Op::N}), 2 * 128 * 128 * 4 + 16);
 }
 
+// Shares of whole quads only: with 36 results a thread and 8 slices, 4 of them would belong to nobody.
+TEST(KernelConfig, SlicesShareTheSumWhereSharesAreWholeQuads) {
+  struct Case {
+    KernelConfig config;
+    Op op_a;
+    bool shares;
+  };
+  const Case cases[] = {
+      {{192, 96, 16, 48, 96, 3, 4, 4, 4, 2, 1, LoadPath::warp_specialized}, Op::T, true},  // 144 results
+      {{32, 16, 64, 32, 16, 1, 4, 4, 3, 4, 1, LoadPath::async}, Op::N, true},              // 16 results, 4 slices
+      {{32, 16, 64, 32, 16, 1, 4, 4, 3, 4, 1, LoadPath::async}, Op::T, false},             // rows 8 apart: A has k fast
+      {{32, 8, 64, 32, 8, 1, 4, 2, 3, 4, 1, LoadPath::async}, Op::N, false},               // 8 results, 4 slices
+      {{48, 24, 32, 48, 24, 3, 4, 1, 3, 8, 1, LoadPath::async_transpose}, Op::N, false},   // 36 results, 8 slices
+      {{16, 16, 32, 16, 16, 1, 2, 4, 3, 2, 1, LoadPath::async_transpose}, Op::N, false},   // two adjacent rows
+  };
+  for (const Case& c : cases) {
+    ASSERT_EQ(why_invalid(c.config, DeviceLimits{}), nullptr) << config_id(c.config);
+    EXPECT_EQ(slices_share_sum({c.config, c.op_a, Op::N}), c.shares) << config_id(c.config);
+  }
+}
+
 struct Invalid {
   const char* what;
   void (*change)(KernelConfig&);

@@ -52,6 +52,12 @@ constexpr OperandLayout layout_b(const KernelVariant& v) {
 constexpr int stage_floats(const KernelVariant& v) { return layout_a(v).floats + layout_b(v).floats; }
 constexpr int ring_floats(const KernelVariant& v) { return v.config.stages * stage_floats(v); }
 constexpr int slice_floats(const KernelConfig& c) { return c.slices > 1 ? c.slices * c.BM * c.BN : 0; }
+// Whether each slice adds and stores an equal part of the tile: of each thread's results so many whole quads, of rows that
+// lie side by side in C.
+constexpr bool slices_share_sum(const KernelVariant& v) {
+  return !layout_a(v).k_fast && v.config.TM % 4 == 0 && v.config.accumulators() % (4 * v.config.slices) == 0;
+}
+
 // Blocks of a cluster at most: more need a permission that not every GPU with clusters grants.
 inline constexpr int kMostPerCluster = 8;
 // Persistent blocks compute many tiles, and a cluster has one.

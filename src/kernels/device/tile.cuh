@@ -212,7 +212,7 @@ struct Tile {
       widest ? store_as<kWidest, true>(acc, target, scale, part) : store_as<1, true>(acc, target, scale, part);
   }
 
-  // `Width` rows at once. beta C is loaded a column ahead of its use, so that the loads wait together.
+  // `Width` rows at once. C is loaded for a whole column before any of it is used, so that the loads wait together.
   template <int Width, bool AddsC, class Scale>
   GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const TileTarget& target, const Scale& scale,
                             Part part) const {
@@ -282,12 +282,11 @@ struct Tile {
     }
   }
 
-  // Where every slice can take an equal number of quads of each thread's results, and adjacent rows are stored at once, each
-  // slice adds and stores its share from registers. Only what the others hold of it goes through shared memory:
+  // Where slices share out the sum (slices_share_sum), each adds and stores its part of every thread's results from
+  // registers. Only what the others hold of it goes through shared memory:
   //
   //   slices' area:  [holder][quad of a thread's results][thread of the slice]
   static constexpr int kShare = kResults / kSlices, kThreadsPerSlice = kThreads / kSlices;
-  static constexpr bool kSharesSum = kShare % 4 == 0 && kRows % 4 == 0 && FragmentA::kAdjacent % 4 == 0;
 
   GEMM_DEVICE float4* exchanged(int holder, int i, int j) const {
     const int thread = static_cast<int>(threadIdx.x) % kThreadsPerSlice;
@@ -357,7 +356,7 @@ struct Tile {
   // To C, or to the workspace, where the parts meet.
   GEMM_DEVICE void finish_alone(const float (&acc)[kRows][kColumns], const TileTarget& target, TimesAlpha scale,
                                 bool use_tickets, unsigned* flag) const {
-    if constexpr (kSlices > 1 && kSharesSum) {
+    if constexpr (kSlices > 1 && slices_share_sum(V)) {
       store_sum(acc, target, scale);
     } else if constexpr (kSlices > 1) {
       if (target.split_k == 1 && target.out.beta == 0.0f && takes_quads(target.out, target.row + BM))
