@@ -11,8 +11,8 @@ namespace gemm {
 
 inline constexpr size_t kMostPortfolioKernels = 64;
 
-// Ids of at most `most` kernels. Each step adds the kernel that takes most time off, as the sum over points of log(time / best
-// time); then kernels are exchanged as long as that takes time off. Winners within the limit all stay.
+// Ids of at most `most` kernels. Each step adds the kernel that takes most time off, as the sum over points of log(time /
+// best time); then kernels are exchanged as long as that takes time off. Winners within the limit all stay.
 std::set<std::string> select_portfolio(const std::vector<PointResult>& points, size_t most);
 
 }  // namespace gemm

@@ -16,8 +16,8 @@ struct Shape {
 };
 
 // Reads a file with a header line that names the columns m,n,k,transa,transb and, where wanted, class, batch, lda, ldb, ldc
-// and source, in any order, in upper or lower case, quoted or not. An ld that is 0 or empty is the smallest one; the matrices of a batch follow each other, ld
-// times columns apart. Failure: the reason with file, line and column.
+// and source, in any order, in upper or lower case, quoted or not. An ld that is 0 or empty is the smallest one; the
+// matrices of a batch follow each other, ld times columns apart. Failure: the reason with file, line and column.
 Result<std::vector<Shape>> read_shapes(const std::string& path);
 
 // The shape of the current line; an Error with file, line and column where it is none. The columns m,n,k,transa,transb are
