@@ -304,6 +304,21 @@ TEST(DispatchFailures, SizesNear2To63AreLeftToCublas) {
   }
 }
 
+// The same where each dimension fits 32 bits, but not the tiles of C, or not C with its batch.
+TEST(DispatchFailures, ProductsOfSizesNear2To63AreLeftToCublas) {
+  Watched watched;
+  ASSERT_EQ(gemm_load_table(watched.handle.get(), GEMM_SOURCE_DIR "/configs/nvidia-h200.json"), GEMM_SUCCESS);
+  ASSERT_EQ(gemm_set_policy(watched.handle.get(), GEMM_POLICY_TUNED_ONLY), GEMM_SUCCESS);
+  for (const auto& [m, n, batch] : std::vector<std::array<int64_t, 3>>{
+           {int64_t{1} << 27, int64_t{1} << 19, 1}, {64, 64, int64_t{1} << 62}, {400'000, 7, int64_t{1} << 59}}) {
+    Problem p = packed_problem(m, n, 1);
+    p.batch = batch;
+    const gemm_problem_t problem = c_problem(p);
+    EXPECT_EQ(gemm_prepare(watched.handle.get(), nullptr, &problem, nullptr, nullptr, nullptr), GEMM_NOT_SUPPORTED) << p;
+    EXPECT_NE(std::string(gemm_last_error()).find("32 bits"), std::string::npos) << gemm_last_error();
+  }
+}
+
 TEST(DispatchMemory, PlansAreBounded) {
   float* const any = reinterpret_cast<float*>(0x1000);
   const float one = 1;

@@ -45,6 +45,16 @@ TEST(Record, HoldsEachUntunedShapeOnce) {
   EXPECT_EQ(text_of(path), "m,n,k,transa,transb,batch,lda,ldb,ldc\n5,6,7,T,N,1,7,7,5\n5,6,7,N,T,3,8,9,10\n");
 }
 
+TEST(Record, LeavesOutWhatGemmTuneWouldRefuse) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("shapes.csv");
+  const Environment variable("GEMM_RECORD", path);
+  const Scripted scripted;
+  for (const int64_t ldc : {int64_t{1} << 31, (int64_t{1} << 31) - 1})
+    ASSERT_EQ(scripted.multiply(with_ld(packed_problem(5, 1, 7), 5, 7, ldc)), GEMM_SUCCESS) << gemm_last_error();
+  EXPECT_EQ(text_of(path), "m,n,k,transa,transb,batch,lda,ldb,ldc\n5,1,7,N,N,1,5,7,2147483647\n");
+}
+
 TEST(Record, SeveralProcessesWriteOneFile) {
   const TemporaryFolder folder;
   const std::string path = folder.file("shapes.csv");

@@ -14,12 +14,16 @@ bool is_cublas(const Candidate& candidate) { return candidate.use_cublas; }
 
 Decision only_cublas() { return {{{.rule = Rule::cublas, .use_cublas = true}}, {}}; }
 
-bool counts_in_32_bits(const Problem& p) { return std::max({p.m, p.n, p.k}) <= kMaxInt; }
+// Dimensions in 32 bits, and C, whatever the batch, in 64 bits of addresses.
+bool is_countable(const Problem& p) {
+  const double floats_of_c = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch);
+  return std::max({p.m, p.n, p.k}) <= kMaxInt && floats_of_c <= 0x1p61;
+}
 
 // None of our kernels may serve such a problem; its tiles and stages, times others, need not even fit 64 bits.
-Decision beyond_32_bits() {
+Decision beyond_counting() {
   Decision decision = only_cublas();
-  decision.rejected.push_back("own kernels: a dimension does not fit 32 bits");
+  decision.rejected.push_back("own kernels: a dimension does not fit 32 bits, or C 64 bits of addresses");
   return decision;
 }
 
@@ -99,7 +103,7 @@ Status Context::make_plan(const PlanKey& key, const Operands& operands, std::sha
 Decision Context::decide(const Problem& problem, const Operands& operands, int64_t workspace) {
   if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return only_cublas();
   if (policy_ == GEMM_POLICY_REPRODUCIBLE) return decide_reproducible(problem, workspace);
-  Decision decision = counts_in_32_bits(problem) ? selector_->choose(problem, workspace) : beyond_32_bits();
+  Decision decision = is_countable(problem) ? selector_->choose(problem, workspace) : beyond_counting();
   if (operands.indirect.any()) drop_relayouts(decision, problem, device_->info(), workspace);
   if (policy_ == GEMM_POLICY_TUNED_ONLY) std::erase_if(decision.candidates, is_cublas);
   // Whether A and B are read where alpha on the device is 0 is for our kernels to say.

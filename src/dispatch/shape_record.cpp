@@ -4,11 +4,18 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "kernels/launch_arithmetic.h"
+
 namespace gemm {
 namespace {
+
+// gemm-tune reads no longer numbers, such as the leading dimension of a single column may be, and one that it cannot read
+// makes it refuse the whole file.
+bool can_be_tuned(const Problem& p) { return std::max({p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldc}) <= kMaxInt; }
 
 std::string line_of(const Problem& p) {
   std::string text;
@@ -40,6 +47,7 @@ ShapeRecord::~ShapeRecord() {
 }
 
 Result<bool> ShapeRecord::add(const Problem& problem) {
+  if (!can_be_tuned(problem)) return true;
   const std::string line = line_of(problem);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (given_up_ || known_.count(line) != 0) return true;

@@ -25,7 +25,8 @@ class ShapeRecord {
   ShapeRecord(const ShapeRecord&) = delete;
   ShapeRecord& operator=(const ShapeRecord&) = delete;
 
-  // Appends the shape unless the file has it or is full. Failure, once: the file cannot be used; later shapes are dropped.
+  // Appends the shape unless gemm-tune could not read it, or the file has it or is full. Failure, once: the file cannot be
+  // used; later shapes are dropped.
   Result<bool> add(const Problem& problem);
 
  private:

@@ -63,7 +63,8 @@ int widest_vector(const void* pointer, int64_t ld, int64_t columns, int64_t stri
 }
 
 PersistentGrid persistent_grid(const Choice& choice, const Problem& p, int sm_count) {
-  const int64_t items = tiles_of(choice.config, p) * split_of(choice) * batch_per_launch(choice, p);
+  // The cost model asks about products with more items, too, which are never launched (why_persistent_illegal).
+  const int64_t items = std::min(kMaxItems, tiles_of(choice.config, p) * split_of(choice) * batch_per_launch(choice, p));
   return share_items(choice.config, choice.reduction, items, ceil_div(p.k, choice.config.BK), sm_count);
 }
 
