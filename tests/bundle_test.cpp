@@ -280,14 +280,14 @@ TEST(BundleProgram, SaysWhatItWouldDoAndWhatIsWrong) {
     int exit_code;
     const char* message;
   };
-  for (const Case& c :
-       {Case{"--bundle x.bundle --table '" + kTablePath + "' --dry-run", 0, "kernels for NVIDIA H200 (sm_90a)"},
-        {"--bundle x.bundle", 2, "--table"},
-        {"--table x.json", 2, "--bundle"},
-        {"--bundle x.bundle --table x.json --bundle-kernels some", 2, "--bundle-kernels"},
-        {"--bundle '" + kTablePath + "' --table '" + kTablePath + "' --dry-run", 2, "overwrite the table"},
-        {"--bundle x.bundle --table missing.json", 1, "missing.json"},
-        {"--bundle no/such/x.bundle --table '" + kTablePath + "'", 1, "no/such/x.bundle"}}) {
+  const std::string table = "'" + kTablePath + "'";
+  for (const Case& c : {Case{"--bundle x.bundle --table " + table + " --dry-run", 0, "kernels for NVIDIA H200 (sm_90a)"},
+                        {"--bundle x.bundle", 2, "--table"},
+                        {"--table x.json", 2, "--bundle"},
+                        {"--bundle x.bundle --table x.json --bundle-kernels some", 2, "--bundle-kernels"},
+                        {"--bundle " + table + " --table " + table + " --dry-run", 2, "overwrite the table"},
+                        {"--bundle x.bundle --table missing.json", 1, "missing.json"},
+                        {"--bundle no/such/x.bundle --table " + table, 1, "no/such/x.bundle"}}) {
     const test::CommandResult result = test::run_command("cd /tmp && " + program + c.arguments);
     EXPECT_EQ(result.exit_code, c.exit_code) << c.arguments << "\n" << result.output;
     EXPECT_TRUE(contains(result.output, c.message)) << c.arguments << "\n" << result.output;

@@ -23,9 +23,10 @@ TEST(Divisor, RoundsUpAsIntegersDo) {
   for (int64_t divisor = 1; divisor <= 600; ++divisor) {
     const Divisor by(static_cast<double>(divisor));
     for (const int64_t quotient : {1, 2, 3, 7, 1000, 65537, 1 << 20})
-      for (int64_t n = std::max<int64_t>(1, quotient * divisor - 1); n <= quotient * divisor + 1; ++n)
-        EXPECT_EQ(by.parts(static_cast<double>(n)), static_cast<double>((n + divisor - 1) / divisor))
-            << n << " / " << divisor;
+      for (int64_t n = std::max<int64_t>(1, quotient * divisor - 1); n <= quotient * divisor + 1; ++n) {
+        const int64_t parts = (n + divisor - 1) / divisor;
+        EXPECT_EQ(by.parts(static_cast<double>(n)), static_cast<double>(parts)) << n << " / " << divisor;
+      }
   }
 }
 

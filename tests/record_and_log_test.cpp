@@ -81,8 +81,9 @@ TEST(Record, SeveralProcessesWriteOneFile) {
   EXPECT_EQ(lines.size(), 1u + 1 + 50);
   EXPECT_EQ(lines.count("1,1,1,N,N,1,1,1,1"), 1u);
   for (int64_t m = 2; m <= 50; ++m) {
-    const std::string size = std::to_string(m);
-    EXPECT_EQ(lines.count(size + ",1,1,N,N,1," + size + ",1," + size), 1u) << m;
+    std::ostringstream line;
+    line << m << ",1,1,N,N,1," << m << ",1," << m;
+    EXPECT_EQ(lines.count(line.str()), 1u) << m;
   }
 }
 

@@ -30,7 +30,8 @@ double conflict_share_along_k(const KernelConfig& c) { return c.accumulators() >
 double compute_slots(const KernelConfig& c, double conflict_share) {
   const double per_k =
       c.accumulators() * conflict_share + kSlotsPerFragmentRegister * (c.thread_rows() + c.thread_columns());
-  return c.compute_threads() / kLanesPerSm * (c.BK / c.slices * per_k + kSlotsPerStage);
+  const int depth = c.BK / c.slices;
+  return c.compute_threads() / kLanesPerSm * (depth * per_k + kSlotsPerStage);
 }
 
 // Stages of the busiest multiprocessor: whole tiles, and its share of the others.
