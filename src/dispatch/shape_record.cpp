@@ -31,13 +31,15 @@ std::string line_of(const Problem& p) {
 // lines whole, though a shape may come twice.
 class FileLock {
  public:
-  explicit FileLock(int file) : file_(file) { flock(file_, LOCK_EX); }
+  explicit FileLock(int file) : file_(file), held_(flock(file, LOCK_EX) == 0) {}
   ~FileLock() { flock(file_, LOCK_UN); }
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
+  bool held() const { return held_; }
 
  private:
   int file_;
+  bool held_;
 };
 
 }  // namespace
@@ -60,12 +62,15 @@ Result<bool> ShapeRecord::append(const std::string& line) {
   if (std::string why = open_file(); !why.empty()) return Failure{why};
   const FileLock lock(file_);
   if (std::string why = catch_up(); !why.empty()) return Failure{why};
+  // A process that was killed in mid-write has left a line without an end, which gemm-tune could not read. Without a lock it
+  // may still be coming.
+  if (!unfinished_.empty() && lock.held() && !drop_unfinished())
+    return Failure{"GEMM_RECORD: cannot shorten '" + path_ + "': " + std::strerror(errno)};
   if (known_.size() >= kMaxLines) {
     given_up_ = true;
     return true;
   }
   if (!known_.insert(line).second) return true;
-  // A process that was killed in mid-write may have left a line without an end.
   std::string text = unfinished_.empty() ? "" : "\n";
   if (read_bytes_ == 0) text = std::string(kHeader) + "\n";
   text += line + "\n";
@@ -80,6 +85,12 @@ std::string ShapeRecord::open_file() {
   return file_ >= 0 ? std::string() : "GEMM_RECORD: cannot open '" + path_ + "': " + std::strerror(errno);
 }
 
+bool ShapeRecord::drop_unfinished() {
+  read_bytes_ -= static_cast<int64_t>(unfinished_.size());
+  unfinished_.clear();
+  return ftruncate(file_, read_bytes_) == 0;
+}
+
 // Reads what has come to the file since the last time. Returns why it cannot be used, or an empty string.
 std::string ShapeRecord::catch_up() {
   char piece[4096];
@@ -90,7 +101,8 @@ std::string ShapeRecord::catch_up() {
     const bool at_begin = read_bytes_ == 0;
     read_bytes_ += bytes;
     unfinished_.append(piece, static_cast<size_t>(bytes));
-    if (at_begin && !unfinished_.starts_with(std::string(kHeader) + "\n"))
+    const std::string header = std::string(kHeader) + "\n";
+    if (at_begin && !unfinished_.starts_with(header) && !header.starts_with(unfinished_))
       return "GEMM_RECORD: '" + path_ + "' is no record of shapes: its first line is not " + kHeader;
     size_t begin = 0;
     for (size_t end; (end = unfinished_.find('\n', begin)) != std::string::npos; begin = end + 1)

@@ -33,6 +33,7 @@ class ShapeRecord {
   Result<bool> append(const std::string& line);
   std::string open_file();
   std::string catch_up();
+  bool drop_unfinished();
 
   std::string path_;
   std::mutex mutex_;
