@@ -198,8 +198,9 @@ std::string points_table(const Table& table, const std::vector<ReportRow>& rows)
 }
 
 std::string bench_table(const Table& table, const std::vector<ReportRow>& rows) {
-  const std::vector<HtmlTable::Column> floors = {{"floor_us", true, "the larger of arithmetic and memory at the measured peaks, microseconds"},
-                                                 {"xfloor", true, "the winner's time over the floor"}};
+  const std::vector<HtmlTable::Column> floors = {
+      {"floor_us", true, "the larger of arithmetic and memory at the measured peaks, microseconds"},
+      {"xfloor", true, "the winner's time over the floor"}};
   HtmlTable html("bench-table",
                  joined({{{"class"}}, kProblemColumns, kTimeColumns, floors, {{"winner"}, {"launch"}, {"ld"}}}));
   const Winners winner(table);
