@@ -26,16 +26,6 @@ struct Watched {
                             {find_table, [this](const std::string& text) { warnings.push_back(text); }})) {}
 };
 
-// Sets an environment variable for one test.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-  ~Environment() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
 std::string write(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
   return path;

@@ -18,6 +18,7 @@
 #include "gemm/gemm.h"
 #include "kernels/kernel_spec.h"
 #include "product_check.h"
+#include "test_files.h"
 
 namespace gemm::test {
 
@@ -315,24 +316,6 @@ inline std::string check_nan_leak(gemm_context_t* context, int64_t k) {
       return "C(0," + std::to_string(j) + ") is " + std::to_string(after.at(0, j, 0)) + ", expected " + std::to_string(k);
   return {};
 }
-
-// A folder that is removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "gemm-test-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error("cannot create a folder in the temporary directory");
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 inline PortfolioKernel portfolio_kernel(const KernelConfig& config) {
   return {config_id(config), config, 100, 0, worst_shared_bytes(config), config.threads(), {}, {}};

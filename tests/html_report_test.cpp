@@ -288,11 +288,7 @@ TEST(HtmlReportProgram, WritesWholePagesOrNothing) {
     EXPECT_EQ(result.exit_code, c.exit_code) << c.arguments << "\n" << result.output;
     EXPECT_NE(result.output.find(c.message), std::string::npos) << c.arguments << "\n" << result.output;
   }
-  const auto content = [&](const char* name) {
-    std::ostringstream text;
-    text << std::ifstream(folder.file(name)).rdbuf();
-    return text.str();
-  };
+  const auto content = [&](const char* name) { return test::text_of(folder.file(name)); };
   EXPECT_EQ(content("kept.html"), "as it was");
   expect_parts(content("new.html"), {"Sample GPU", "<dd>b.csv</dd>", "<td>small</td>", "</html>"});
   int files = 0;

@@ -12,22 +12,6 @@
 namespace gemm::test {
 namespace {
 
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-// Sets an environment variable for one test.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-  ~Environment() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
 TEST(Record, HoldsEachUntunedShapeOnce) {
   const TemporaryFolder folder;
   const std::string path = folder.file("shapes.csv");

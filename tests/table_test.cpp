@@ -17,12 +17,6 @@
 namespace gemm::test {
 namespace {
 
-std::string read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 // The point of the same sizes, ops and batch count.
 const TablePoint* find_point(const Table& table, const Problem& problem) {
   return Selector(&table, table.device).find_point(problem);
@@ -208,7 +202,7 @@ TEST(Table, SavesAndReplacesAtomically) {
   Table other = sample();
   other.points.pop_back();
   ASSERT_TRUE(save_table(other, path));
-  EXPECT_EQ(read(path), to_json(other));
+  EXPECT_EQ(text_of(path), to_json(other));
   const std::filesystem::directory_iterator files(folder.path());
   EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a temporary file is left";
 }
@@ -220,7 +214,7 @@ TEST(Table, ReplacesWhatALinkLeadsToAndNoDevices) {
   std::filesystem::create_symlink("table.json", link);
   ASSERT_TRUE(save_table(sample(), link));
   EXPECT_TRUE(std::filesystem::is_symlink(link));
-  EXPECT_EQ(read(path), to_json(sample()));
+  EXPECT_EQ(text_of(path), to_json(sample()));
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const Result<bool> saved = save_table(sample(), pipe);
   ASSERT_FALSE(saved);
@@ -253,7 +247,7 @@ TEST(Table, WithoutPermissionTheOldFileStays) {
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   ASSERT_FALSE(saved);
   EXPECT_NE(saved.error().find("Permission denied"), std::string::npos) << saved.error();
-  EXPECT_EQ(read(path), to_json(sample()));
+  EXPECT_EQ(text_of(path), to_json(sample()));
 }
 
 TEST(Table, WithoutSpaceTheOldFileStays) {
@@ -272,7 +266,7 @@ TEST(Table, WithoutSpaceTheOldFileStays) {
   ASSERT_FALSE(saved);
   EXPECT_NE(saved.error().find(path), std::string::npos);
   EXPECT_NE(saved.error().find("File too large"), std::string::npos) << saved.error();
-  EXPECT_EQ(read(path), to_json(sample()));
+  EXPECT_EQ(text_of(path), to_json(sample()));
   const std::filesystem::directory_iterator files(folder.path());
   EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a temporary file is left";
 }

@@ -39,7 +39,7 @@ CostTerms batch_terms(const ProductCost& cost) {
   const KernelCost& kernel = cost.kernel;
   const CostProblem& p = cost.problem;
   const KernelConfig& c = kernel.config;
-  const double blocks = ceil_div(p.batch, matrices_per_block(c));
+  const double blocks = Divisor(matrices_per_block(c)).parts(p.batch);
   const double busy_sms = std::min(blocks, kernel.sm_count);
   CostTerms terms;
   terms.fixed = kLaunchUs + kBatchSetupUs;

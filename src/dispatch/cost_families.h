@@ -22,12 +22,6 @@ inline constexpr double kConflictShare = 1.04;  // issue slots of an FMA with re
 inline constexpr double kSlotsPerFragmentRegister = 0.7;  // an LDS.128 costs 2.9 to 3.4 issue slots
 inline constexpr double kLanesPerSm = 128;                // 4 schedulers of 32
 
-// Of positive numbers below 2^63. std::ceil is a call into the C library where only SSE2 may be assumed.
-inline double ceil_div(double a, double b) {
-  const double quotient = a / b;
-  const auto whole = static_cast<double>(static_cast<int64_t>(quotient));
-  return whole < quotient ? whole + 1 : whole;
-}
 inline double clock_mhz(const DeviceInfo& device) { return std::max(1, device.sm_clock_mhz); }
 
 // The variant of the kernel that loads so many floats (by their number in slots: 0, 1, 2) of each operand.

@@ -11,8 +11,8 @@
 // Every thread makes the same `kCopies` copies of `Vec` floats in every stage. Offsets inside the tile are computed once;
 // only the base pointer, the same for all threads, moves. In place of rows beyond the matrix others are read again: they
 // feed only results that are never stored. They are spread over the tile's rows, because every block that computes these
-// rows reads them too, and a single line of L2 cannot serve them all (40x8648x48 TT took 25 us instead of 8). Beyond the end
-// of k zeros are filled in, selected and not multiplied, so that NaN cannot leak in.
+// rows reads them too, and a single line of L2 cannot serve them all (40x8648x48 TT took 25 us for 8 predicted). Beyond the
+// end of k zeros are filled in, selected and not multiplied, so that NaN cannot leak in.
 //
 // Every cp.async moves all its floats or none: it could be cut short, but compute-sanitizer counts a cut one in full. So
 // where rows are contiguous, Vec divides their number (variant_for sees to it); where k is, a cut piece occurs in the tail

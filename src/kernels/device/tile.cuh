@@ -199,8 +199,8 @@ struct Tile {
     GEMM_DEVICE float operator()(float x) const { return x; }
   };
 
-  // Straight from registers to C. How is decided once for the whole tile: a decision for each access spread the code so far
-  // that most of the time went into fetching instructions (docs/performance.md, "Stores without branches").
+  // Straight from registers to C. How is decided once for the whole tile: with a decision for each access, 60 instructions
+  // apart, 1024 x 1024 x 128 took 9.6 us instead of 8.7 (docs/performance.md, "Stores without branches").
   template <class Scale>
   GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, const Scale& scale,
                                 Part part = {0, kResults}) const {
