@@ -67,6 +67,29 @@ TEST(KernelConfig, TheCopyWarpgroupServesQuads) {
   EXPECT_NE(std::string(why).find("quads"), std::string::npos) << why;
 }
 
+// 12 x 16 results leave registers for two fragments of 12 values, but not of 16.
+TEST(KernelConfig, ManyResultsAThread) {
+  constexpr KernelConfig kMany{
+      192, 256, 8, 96, 64, 4, 4, 4, 8, 1, 1, LoadPath::warp_specialized, FmaOrder::columns, AccInit::shifted};
+  EXPECT_EQ(kMany.accumulators(), 192);
+  EXPECT_TRUE(fragments_in_place(kMany));
+  EXPECT_EQ(why_invalid(kMany, DeviceLimits{}), nullptr);
+  EXPECT_EQ(copy_registers({kMany}) * 128 + compute_registers(kMany, copy_registers({kMany})) * 256, 168 * 384);
+  const Invalid cases[] = {
+      {"order", [](KernelConfig& c) { c.order = FmaOrder::rows; }, "spill"},
+      {"load", [](KernelConfig& c) { c.load = LoadPath::warp_specialized_k, c.BK = 16; }, "warp_specialized only"},
+      {"BK", [](KernelConfig& c) { c.BK = 16, c.stages = 4; }, "instruction cache"},
+      {"more", [](KernelConfig& c) { c.WN = 128; }, "192 accumulators"},
+  };
+  for (const Invalid& invalid : cases) {
+    KernelConfig config = kMany;
+    invalid.change(config);
+    const char* why = why_invalid(config, DeviceLimits{});
+    ASSERT_NE(why, nullptr) << invalid.what;
+    EXPECT_NE(std::string(why).find(invalid.reason_part), std::string::npos) << invalid.what << ": " << why;
+  }
+}
+
 TEST(KernelConfig, SaysWhyAConfigurationIsOut) {
   const Invalid cases[] = {
       {"zero", [](KernelConfig& c) { c.BK = 0; }, "positive"},

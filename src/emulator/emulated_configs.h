@@ -23,6 +23,9 @@ inline constexpr KernelConfig kEmulatedConfigs[] = {
     {48, 128, 8, 48, 32, 1, 4, 4, 2, 1, 2, LoadPath::warp_specialized, FmaOrder::rows, AccInit::plain},
     {32, 64, 32, 32, 32, 2, 4, 4, 2, 2, 1, LoadPath::warp_specialized, FmaOrder::rows, AccInit::shifted},
     {32, 64, 32, 32, 32, 2, 4, 4, 2, 2, 1, LoadPath::warp_specialized_k, FmaOrder::columns, AccInit::plain},
+    // Fragments in place, of either order.
+    {96, 256, 8, 96, 64, 4, 4, 4, 2, 1, 1, LoadPath::warp_specialized, FmaOrder::columns, AccInit::shifted},
+    {256, 96, 8, 128, 48, 3, 4, 4, 2, 1, 1, LoadPath::warp_specialized, FmaOrder::rows, AccInit::plain},
 };
 // Which of them are compiled for clusters too: one of cp.async and one of tensor copies, since every instance costs compile
 // time.

@@ -92,10 +92,17 @@ constexpr int worst_tile_shared_bytes(const KernelConfig& c) {
   return worst;
 }
 
+// More results a thread than this leave no registers for two fragments of each operand (device/steps_ahead.cuh).
+inline constexpr int kMostWithTwoFragments = 144;
+constexpr bool fragments_in_place(const KernelConfig& c) { return c.accumulators() > kMostWithTwoFragments; }
+
 // Registers that the main loop needs at least: accumulators, fragments, copy offsets and addresses. A fragment holds two
-// steps of one k; with k fast four, and eight where it is double-buffered as well (tma).
+// steps of one k; with k fast four, and eight where it is double-buffered as well (tma). Of fragments in place one operand
+// has two, and two quads of the other live at a time.
 constexpr int estimated_tile_registers(const KernelConfig& c) {
   const int results = c.thread_rows() + c.thread_columns();
+  if (fragments_in_place(c))
+    return c.accumulators() + 2 * (c.order == FmaOrder::rows ? c.thread_columns() : c.thread_rows()) + 8 + 12;
   if (is_specialized(c.load)) return c.accumulators() + 2 * results + 14;
   if (c.load == LoadPath::tma) return c.accumulators() + 8 * results + swizzle_span(c) / 4 * 2 + 18;
   const int fragment_steps = c.load == LoadPath::async ? 4 : 2;
@@ -116,11 +123,12 @@ constexpr int compute_registers(const KernelConfig& c, int copying, int register
 // And of a copying thread; single floats of contiguous rows take more than transposing ones. With fewer something spills,
 // and then ptxas lays out the computing side badly too; with more the computing side has too few to load its fragments early
 // (a version with 48 was 7 % slower at 4096 TN; other things in its copy loop differed too). Where blocks share an SM, what
-// the computing side needs goes first.
+// the computing side needs goes first; 24 suffice for boxes and transposing copies.
 constexpr int copy_registers(const KernelVariant& v) {
   const bool single_rows = (!v.a_along_k() && v.vec_a < 4) || (!v.b_along_k() && v.vec_b < 4);
   int registers = single_rows ? 48 : 40;
-  while (registers > 32 && compute_registers(v.config, registers) < estimated_tile_registers(v.config)) registers -= 8;
+  const int least = fragments_in_place(v.config) ? 24 : 32;
+  while (registers > least && compute_registers(v.config, registers) < estimated_tile_registers(v.config)) registers -= 8;
   return registers;
 }
 
@@ -142,11 +150,14 @@ constexpr const char* why_tile_shape_invalid(const KernelConfig& c) {
   if (c.BM % 4 != 0 || c.BN % 4 != 0) return "BM and BN must be multiples of 4 (16-byte shared-memory accesses)";
   if (c.BK % c.slices != 0 || c.BK / c.slices % 4 != 0) return "each slice must have a multiple of 4 of BK";
   if (c.threads() > 1024) return "more than 1024 threads per block";
-  if (c.accumulators() > 144) return "more than 144 accumulators per thread";
+  if (c.accumulators() > 192) return "more than 192 accumulators per thread";
+  if (fragments_in_place(c) && c.load != LoadPath::warp_specialized)
+    return "more than 144 accumulators per thread are for warp_specialized only";
   if (c.accumulators() < 4) return "fewer than 4 accumulators per thread: shared-memory bound";
   if (c.acc_init == AccInit::shifted && ((c.order == FmaOrder::rows ? c.thread_columns() : c.thread_rows()) % 4 != 0))
     return "shifted accumulators need a multiple of 4 along the FMA order";
   // About 2,048 FMAs are 32 KB of code, where loops begin to miss the instruction cache; 12 x 12 results by BK 16 just pass.
+  // With 12 x 16 by 16 (52 KB) large products took a fifth longer than with 12 x 16 by 8.
   if (c.accumulators() * (c.BK / c.slices) > 2304) return "main loop longer than the instruction cache likes (2304 FMAs)";
   return nullptr;
 }

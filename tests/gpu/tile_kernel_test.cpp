@@ -34,6 +34,8 @@ std::vector<KernelConfig> large_configs() {
       {128, 128, 16, 64, 32, 2, 4, 4, 4, 1, 1, warp_specialized_k, FmaOrder::columns, AccInit::plain},
       {48, 128, 32, 48, 32, 1, 4, 4, 4, 2, 1, warp_specialized_k, FmaOrder::columns, AccInit::plain},
       {64, 32, 64, 64, 32, 2, 4, 4, 4, 4, 1, warp_specialized_k, FmaOrder::rows, AccInit::shifted},
+      {192, 256, 8, 96, 64, 4, 4, 4, 8, 1, 1, warp_specialized, FmaOrder::columns, AccInit::shifted},
+      {256, 192, 8, 128, 48, 3, 4, 4, 8, 1, 1, warp_specialized, FmaOrder::rows, AccInit::shifted},
   };
 }
 

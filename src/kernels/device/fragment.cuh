@@ -68,28 +68,24 @@ struct Fragment {
   }
 };
 
-// acc += a * b for one step of k, back and forth so that one operand register stays in the reuse cache.
+// acc += a * b for one step of k in one row, or one column, of results: every second one backwards, so that the operand
+// register between two of them stays in the reuse cache.
+template <FmaOrder Order, int Rows, int Columns>
+GEMM_DEVICE void multiply_line(float (&acc)[Rows][Columns], const float (&a)[Rows], const float (&b)[Columns], int line) {
+  constexpr int kLength = Order == FmaOrder::rows ? Columns : Rows;
+  GEMM_UNROLL
+  for (int step = 0; step < kLength; ++step) {
+    const int at = line & 1 ? kLength - 1 - step : step;
+    const int i = Order == FmaOrder::rows ? line : at, j = Order == FmaOrder::rows ? at : line;
+    acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+  }
+}
+
+// In all of them.
 template <FmaOrder Order, int Rows, int Columns>
 GEMM_DEVICE void multiply(float (&acc)[Rows][Columns], const float (&a)[Rows], const float (&b)[Columns]) {
-  if constexpr (Order == FmaOrder::rows) {
-    GEMM_UNROLL
-    for (int i = 0; i < Rows; ++i) {
-      GEMM_UNROLL
-      for (int step = 0; step < Columns; ++step) {
-        const int j = i & 1 ? Columns - 1 - step : step;
-        acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
-      }
-    }
-  } else {
-    GEMM_UNROLL
-    for (int j = 0; j < Columns; ++j) {
-      GEMM_UNROLL
-      for (int step = 0; step < Rows; ++step) {
-        const int i = j & 1 ? Rows - 1 - step : step;
-        acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
-      }
-    }
-  }
+  GEMM_UNROLL
+  for (int line = 0; line < (Order == FmaOrder::rows ? Rows : Columns); ++line) multiply_line<Order>(acc, a, b, line);
 }
 
 // Zeroes the accumulators. `shifted` loads them as quads along the FMA order, moved by one element: ptxas then keeps each

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernels/device/ring.cuh"
+#include "kernels/device/steps_ahead.cuh"
 #include "kernels/device/tile.cuh"
 #include "kernels/device/work.cuh"
 
@@ -92,70 +93,6 @@ struct CopiedOperand {
   }
 };
 
-// A thread's fragments of an operand with rows fast, read one step of k ahead of the FMAs.
-template <int Count, int T, int Lanes, OperandLayout Layout>
-struct StepsAhead {
-  float value[2][Count];
-  SharedPointer at;  // its first row and k in the stage
-
-  GEMM_DEVICE void init(SharedPointer operand, int first_row, int lane, int first_k) {
-    at = operand + (first_k * Layout.ld + first_row + lane * T) * 4;
-  }
-  GEMM_DEVICE void move(int bytes) { at += bytes; }
-  GEMM_DEVICE void load(int k) {
-    GEMM_UNROLL
-    for (int i = 0; i < Count; i += 4) {
-      float(&to)[Count] = value[k & 1];
-      load_quad(at + (k * Layout.ld + i / T * Lanes * T + i % T) * 4, to[i], to[i + 1], to[i + 2], to[i + 3]);
-    }
-  }
-  GEMM_DEVICE const float (&step(int k) const)[Count] { return value[k & 1]; }
-  GEMM_DEVICE float (&last())[Count] { return value[1]; }
-};
-
-// And of one with k fast, swizzled, two steps at once. The lane owns every Lanes-th row, so its rows are swizzled by its own
-// pattern xor a constant: one address for each piece of a span is enough, and the loop computes none.
-template <int Count, int Lanes, OperandLayout Layout>
-struct PairsAhead {
-  static constexpr int kSpan = Layout.ld, kPieces = kSpan / 4;
-
-  float value[2][2][Count];
-  SharedPointer at[kPieces];
-
-  GEMM_DEVICE void init(SharedPointer operand, int first_row, int lane, int first_k) {
-    const int row = first_row + lane, piece = first_k / 4;
-    GEMM_UNROLL
-    for (int p = 0; p < kPieces; ++p)
-      at[p] = operand + (piece / kPieces * Layout.rows * kSpan + row * kSpan +
-                         ((piece % kPieces ^ swizzle_pattern<kSpan>(lane) ^ p) * 4)) *
-                            4;
-  }
-  GEMM_DEVICE void move(int bytes) {
-    GEMM_UNROLL
-    for (int p = 0; p < kPieces; ++p) at[p] += bytes;
-  }
-  GEMM_DEVICE void load(int k) {
-    if (k % 2 != 0) return;
-    float(&to)[2][Count] = value[k / 2 & 1];
-    GEMM_UNROLL
-    for (int i = 0; i < Count; ++i)
-      load_pair(at[k / 4 % kPieces ^ swizzle_pattern<kSpan>(i * Lanes)] +
-                    (k / kSpan * Layout.rows * kSpan + i * Lanes * kSpan + k % 4) * 4,
-                to[0][i], to[1][i]);
-  }
-  GEMM_DEVICE const float (&step(int k) const)[Count] { return value[k / 2 & 1][k % 2]; }
-  GEMM_DEVICE float (&last())[Count] { return value[1][1]; }
-};
-
-template <int Count, int T, int Lanes, OperandLayout Layout>
-struct AheadOfFmas {
-  using type = StepsAhead<Count, T, Lanes, Layout>;
-};
-template <int Count, int T, int Lanes, OperandLayout Layout>
-requires(Layout.k_fast) struct AheadOfFmas<Count, T, Lanes, Layout> {
-  using type = PairsAhead<Count, Lanes, Layout>;
-};
-
 template <KernelVariant V>
 struct SpecializedTile {
   static constexpr KernelConfig kConfig = V.config;
@@ -225,44 +162,58 @@ struct SpecializedTile {
 
   // ------------------------------------------------------------------------------------------------- the computing warps
 
-  using AheadA = typename AheadOfFmas<kRows, kConfig.TM, kConfig.lanes_m(), T::kLayoutA>::type;
-  using AheadB = typename AheadOfFmas<kColumns, kConfig.TN, kConfig.lanes_n(), T::kLayoutB>::type;
+  static constexpr bool kInPlace = fragments_in_place(kConfig);
+  static constexpr bool kARepeats = kConfig.order == FmaOrder::columns;  // each value of A meets every column in turn
+  using AheadA = typename AheadOfFmas<kRows, kConfig.TM, kConfig.lanes_m(), T::kLayoutA, kInPlace, kARepeats>::type;
+  using AheadB = typename AheadOfFmas<kColumns, kConfig.TN, kConfig.lanes_n(), T::kLayoutB, kInPlace, !kARepeats>::type;
 
   // Where this thread stands in the ring.
   struct Position {
     AheadA a;
     AheadB b;
     SharedPointer full, empty;  // barrier of the stage; and of the stage before, to hand back
+    int stage;                  // counted, since ptxas would find the address of the last one anew in every pass
     unsigned parity;
   };
 
-  GEMM_DEVICE static void hand_back_and_step_on(Position& at, SharedPointer base) {
+  GEMM_DEVICE static void hand_back_and_step_on(Position& at) {
     warp_barrier();
     if (threadIdx.x % 32 == 0) barrier_arrive(at.empty);
     at.empty = at.full + 8 * kStages;
-    const bool wrap = at.full == base + R::kFull + 8 * (kStages - 1);
+    const bool wrap = ++at.stage == kStages;
+    at.stage = wrap ? 0 : at.stage;
     const int step = wrap ? -(kStages - 1) * R::kStageBytes : R::kStageBytes;
     at.a.move(step), at.b.move(step);
     at.full += wrap ? -8 * (kStages - 1) : 8;
     at.parity ^= wrap ? 1 : 0;
   }
 
-  GEMM_DEVICE static void multiply_item(float (&acc)[kRows][kColumns], Position& at, SharedPointer base, int blocks) {
+  // One stage. Its first FMAs are those of the last step of the stage before.
+  GEMM_DEVICE static void multiply_stage(float (&acc)[kRows][kColumns], Position& at) {
+    GEMM_UNROLL
+    for (int k = 0; k < kDepth; ++k) {
+      const int before = k == 0 ? kDepth - 1 : k - 1;
+      if constexpr (kInPlace) {
+        multiply_while_loading<kConfig.order>(acc, at.a, at.b, before, k);
+        if (k == kDepth - 1) hand_back_and_step_on(at);
+      } else {
+        at.a.load(k);
+        at.b.load(k);
+        if (k == kDepth - 1) hand_back_and_step_on(at);
+        multiply<kConfig.order>(acc, at.a.step(before), at.b.step(before));
+      }
+    }
+  }
+
+  GEMM_DEVICE static void multiply_item(float (&acc)[kRows][kColumns], Position& at, int stages) {
     GEMM_UNROLL
     for (int i = 0; i < kRows; ++i) at.a.last()[i] = 0.0f;
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) at.b.last()[j] = 0.0f;
     GEMM_NO_UNROLL
-    for (int t = 0; t < blocks; ++t) {
+    for (int left = stages; left > 0; --left) {
       barrier_wait(at.full, at.parity);
-      GEMM_UNROLL
-      for (int k = 0; k < kDepth; ++k) {
-        at.a.load(k);
-        at.b.load(k);
-        if (k == kDepth - 1) hand_back_and_step_on(at, base);
-        const int before = k == 0 ? kDepth - 1 : k - 1;
-        multiply<kConfig.order>(acc, at.a.step(before), at.b.step(before));
-      }
+      multiply_stage(acc, at);
     }
     multiply<kConfig.order>(acc, at.a.step(kDepth - 1), at.b.step(kDepth - 1));
   }
@@ -282,12 +233,12 @@ struct SpecializedTile {
     Position at;
     at.a.init(base, tile.warp_m * kConfig.WM, tile.lane_m, first_k);
     at.b.init(base + R::kBOffset, tile.warp_n * kConfig.WN, tile.lane_n, first_k);
-    at.full = base + R::kFull, at.empty = base + R::kSpare, at.parity = 0;
+    at.full = base + R::kFull, at.empty = base + R::kSpare, at.stage = 0, at.parity = 0;
     const Work<V> work{args};
     for (int number = work.first(); number != work.kEnd; number = work.next(number)) {
       float acc[kRows][kColumns];
       zero<kConfig.acc_init, kConfig.order>(acc, tile.trailer());
-      multiply_item(acc, at, base, (work.item_of(number).depth + T::BK - 1) / T::BK);
+      multiply_item(acc, at, (work.item_of(number).depth + T::BK - 1) / T::BK);
       forget(number);
       const T again = tile_of_thread();
       again.finish(acc, work.target_of(number), alpha_of<V>(args), args.use_tickets != 0,
