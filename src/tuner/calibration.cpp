@@ -127,35 +127,34 @@ void Calibrator::run(const std::vector<CalibrationProblem>& problems, const std:
     std::vector<Choice> left = missing(problem, choices[i]);
     if (!is_tuned(problem) && !left.empty()) tasks_.push_back({problem, std::move(left)});
   }
-  run_tasks();
+  run_tasks(Stage::calibration);
 }
 
-void Calibrator::time(const std::vector<UntimedChoice>& choices) {
+void Calibrator::hold(const std::vector<Contest>& contests) {
   tasks_.clear();
-  for (const UntimedChoice& one : choices) tasks_.push_back({one.problem, {one.choice}});
-  run_tasks();
+  for (const Contest& contest : contests) tasks_.push_back({contest.problem, contest.choices});
+  run_tasks(Stage::certificate);
 }
 
-void Calibrator::run_tasks() {
+void Calibrator::run_tasks(Stage stage) {
   current_ = prefetched_ = 0;
   session_.on_restart = [this] { prefetched_ = current_, prefetch_up_to(current_ + kPrefetchedProblems); };
   for (; current_ < tasks_.size() && !stop_(); ++current_) {
     prefetch_up_to(current_ + kPrefetchedProblems);
-    if (!measure(tasks_[current_].problem, tasks_[current_].choices)) break;
+    if (!measure(tasks_[current_].problem, tasks_[current_].choices, stage)) break;
     progress_.point_done();
   }
   session_.on_restart = nullptr;
 }
 
-bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choices) {
+bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choices, Stage stage) {
   progress_.point(to_string(problem));
   size_t done = 0;
-  const StageResult result =
-      session_.run(problem, choices, Stage::calibration, [&](const Choice& choice, const Outcome& outcome) {
-        log_.add({utc_timestamp(), problem, choice, Stage::calibration, outcome});
-        if (!outcome.correct()) progress_.failed();
-        progress_.stage(to_string(Stage::calibration), ++done, choices.size());
-      });
+  const StageResult result = session_.run(problem, choices, stage, [&](const Choice& choice, const Outcome& outcome) {
+    log_.add({utc_timestamp(), problem, choice, stage, outcome});
+    if (!outcome.correct()) progress_.failed();
+    progress_.stage(to_string(stage), ++done, choices.size());
+  });
   if (result.interrupted) return false;
   if (result.skipped.empty())
     log_.add_baselines(problem, result.baselines);

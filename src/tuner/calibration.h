@@ -26,13 +26,13 @@ class Calibrator {
 
   // Measures what the log does not have yet. Problems that were tuned, for example by hand, are passed over.
   void run(const std::vector<CalibrationProblem>& problems, const std::vector<KernelConfig>& portfolio);
-  // Measures single choices.
-  void time(const std::vector<UntimedChoice>& choices);
+  // Times the choices of each contest side by side.
+  void hold(const std::vector<Contest>& contests);
 
  private:
-  void run_tasks();
+  void run_tasks(Stage stage);
   void prefetch_up_to(size_t end);
-  bool measure(const Problem& problem, const std::vector<Choice>& choices);
+  bool measure(const Problem& problem, const std::vector<Choice>& choices, Stage stage);
   bool is_tuned(const Problem& problem) const;
   std::vector<Choice> missing(const Problem& problem, const std::vector<Choice>& choices) const;
 

@@ -13,6 +13,8 @@ namespace gemm {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+// Of short times, which err by some per cent, the fastest is seldom beaten by one beyond these by more than that.
+constexpr size_t kRivals = 5;
 constexpr double kNoKernel = 10;  // slowdown of a problem for which no kernel of a small portfolio was timed
 
 double geometric_mean(const std::vector<double>& ratios) {
@@ -26,11 +28,39 @@ double percentile(std::vector<double> values, double share) {
   return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
+// In the contest; nothing where the candidate took no part in one.
 std::optional<double> time_of(const Candidate& candidate, const PointResult& measured) {
-  if (candidate.use_cublas) return measured.cublas_us;
-  for (const PointOption& option : measured.options)
+  for (const PointOption& option : measured.options) {
+    if (option.stage != Stage::certificate) continue;
+    if (candidate.use_cublas) return measured.cublas_us;
     if (option.choice == candidate.choice) return option.time_us.median;
+  }
   return std::nullopt;
+}
+
+// The fastest kernel of the portfolio in the contest.
+double best_in_contest(const Table& table, const PointResult& measured) {
+  double best_us = kInfinite;
+  for (const PointOption& option : measured.options)
+    if (option.stage == Stage::certificate && table.find_kernel(config_id(option.choice.config)) != nullptr)
+      best_us = std::min(best_us, option.time_us.median);
+  return best_us;
+}
+
+// What the selector chose, unless that is cuBLAS, which is timed anyway, and the fastest others.
+std::vector<Choice> contestants(const Table& table, const Candidate& chosen, const PointResult& measured) {
+  std::vector<const PointOption*> rivals;
+  for (const PointOption& option : measured.options)
+    if (table.find_kernel(config_id(option.choice.config)) != nullptr &&
+        (chosen.use_cublas || option.choice != chosen.choice))
+      rivals.push_back(&option);
+  std::stable_sort(rivals.begin(), rivals.end(),
+                   [](const auto* a, const auto* b) { return a->time_us.median < b->time_us.median; });
+  rivals.resize(std::min(kRivals, rivals.size()));
+  std::vector<Choice> choices;
+  if (!chosen.use_cublas) choices.push_back(chosen.choice);
+  for (const PointOption* rival : rivals) choices.push_back(rival->choice);
+  return choices;
 }
 
 // The fastest time of each kernel of the portfolio on a problem, in the portfolio's order.
@@ -103,15 +133,17 @@ std::vector<size_t> greedy_order(const std::vector<std::vector<double>>& times, 
 
 }  // namespace
 
-std::vector<UntimedChoice> untimed_choices(const Table& table, const std::vector<CertificateCase>& cases) {
+std::vector<Contest> open_contests(const Table& table, const std::vector<CertificateCase>& cases) {
   const Selector selector(&table, table.device);
-  std::vector<UntimedChoice> untimed;
+  std::vector<Contest> contests;
   for (const CertificateCase& one : cases) {
     const Decision decision = selector.choose(one.measured.problem, kWorkspaceBytes);
     const Candidate& chosen = decision.candidates.front();
-    if (!chosen.use_cublas && !time_of(chosen, one.measured)) untimed.push_back({one.measured.problem, chosen.choice});
+    if (time_of(chosen, one.measured)) continue;
+    if (std::vector<Choice> choices = contestants(table, chosen, one.measured); !choices.empty())
+      contests.push_back({one.measured.problem, std::move(choices)});
   }
-  return untimed;
+  return contests;
 }
 
 Certificate make_certificate(const Table& table, const std::vector<CertificateCase>& cases) {
@@ -121,7 +153,7 @@ Certificate make_certificate(const Table& table, const std::vector<CertificateCa
     const Decision decision = selector.choose(one.measured.problem, kWorkspaceBytes);
     const Candidate& chosen = decision.candidates.front();
     const std::optional<double> us = time_of(chosen, one.measured);
-    const double best_us = fastest(kernel_times(table, one.measured));
+    const double best_us = best_in_contest(table, one.measured);
     if (us && best_us < kInfinite) (one.box ? box : outside).add(one.measured, best_us, chosen, *us);
   }
   return {box.finish(), outside.finish()};

@@ -14,14 +14,17 @@ struct CertificateCase {
   bool box = true;
 };
 
-// Choices of the table's selector that were not timed yet, one for each case that has one.
-struct UntimedChoice {
+// What the table's selector chose for a problem and the fastest others, to be timed side by side.
+struct Contest {
   Problem problem;
-  Choice choice;
+  std::vector<Choice> choices;
 };
-std::vector<UntimedChoice> untimed_choices(const Table& table, const std::vector<CertificateCase>& cases);
 
-// Cases whose choice was not timed are left out.
+// Of the cases whose choice was not timed side by side with others yet.
+std::vector<Contest> open_contests(const Table& table, const std::vector<CertificateCase>& cases);
+
+// Compares times of Stage::certificate only: the fastest of a hundred short measurements is one that noise has favoured.
+// Cases without are left out.
 Certificate make_certificate(const Table& table, const std::vector<CertificateCase>& cases);
 
 // See Table::portfolio_curve. The order is found on `ordered_by`, the quality on `judged_by`.

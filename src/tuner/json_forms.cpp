@@ -31,7 +31,8 @@ void read_enum(const Json& value, const std::string& name, Enum& result) {
     throw Error("parameter '" + name + "' has the unknown value " + value.dump());
 }
 
-constexpr std::array<Stage, 4> kStages = {Stage::calibration, Stage::screen, Stage::refine, Stage::finals};
+constexpr std::array<Stage, 5> kStages = {Stage::calibration, Stage::certificate, Stage::screen, Stage::refine,
+                                          Stage::finals};
 constexpr std::array<Invalidity, 5> kInvalidities = {Invalidity::correct, Invalidity::compile, Invalidity::runtime,
                                                      Invalidity::correctness, Invalidity::timeout};
 
@@ -40,6 +41,7 @@ constexpr std::array<Invalidity, 5> kInvalidities = {Invalidity::correct, Invali
 const char* to_string(Stage stage) {
   switch (stage) {
     case Stage::calibration: return "calibration";
+    case Stage::certificate: return "certificate";
     case Stage::screen: return "screen";
     case Stage::refine: return "refine";
     default: return "final";
@@ -70,7 +72,7 @@ const Trial* Evidence::find(const Choice& choice, Stage stage) const {
 
 bool Evidence::only_calibration() const {
   return !trials.empty() &&
-         std::all_of(trials.begin(), trials.end(), [](const Trial& t) { return t.stage == Stage::calibration; });
+         std::all_of(trials.begin(), trials.end(), [](const Trial& t) { return is_of_calibration(t.stage); });
 }
 
 Json to_json(const KernelConfig& config) {

@@ -11,8 +11,11 @@
 namespace gemm {
 
 // How carefully a candidate is timed: `screen` a few launches, `refine` more, `finals` interleaved with the baselines.
-// `calibration` is for random problems that are not tuned: short, interleaved with cuBLAS.
-enum class Stage { calibration, screen, refine, finals };
+// Random problems that are not tuned have two stages of their own, both interleaved with cuBLAS: `calibration`, short, and
+// `certificate`, about as careful as `refine`.
+enum class Stage { calibration, certificate, screen, refine, finals };
+
+constexpr bool is_of_calibration(Stage stage) { return stage == Stage::calibration || stage == Stage::certificate; }
 
 // Why a trial has no time; the words of the T4 format.
 enum class Invalidity { correct, compile, runtime, correctness, timeout };

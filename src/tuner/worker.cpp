@@ -69,7 +69,7 @@ Outcome invalid(Invalidity invalidity, const std::string& reason) {
 std::string why_filtered(const Kernel::Resources& resources, const KernelConfig& config, Stage stage,
                          const DeviceLimits& limits) {
   // Dispatch may run what the portfolio has, so calibration has to know how slow it is.
-  if (stage != Stage::calibration && resources.spill_bytes > kMostSpillBytes)
+  if (!is_of_calibration(stage) && resources.spill_bytes > kMostSpillBytes)
     return "spills " + std::to_string(resources.spill_bytes) + " bytes per thread";
   if (resources.registers * config.threads() > limits.registers_per_sm)
     return "needs " + std::to_string(resources.registers) + " registers in each of " + std::to_string(config.threads()) +
@@ -81,6 +81,7 @@ MeasurePlan plan_of(Stage stage, double expected_us) {
   switch (stage) {
     case Stage::calibration: return plan_for(expected_us, 500, 2, 3);
     case Stage::screen: return plan_for(expected_us, 600, 2, 3);
+    case Stage::certificate:
     case Stage::refine: return plan_for(expected_us, 4'000, 3, 7);
     default: return plan_for(expected_us, 40'000, 5, 21);
   }
@@ -117,7 +118,7 @@ class Worker {
   void run(const Request& request) {
     if (request.ahead) device_.prefetch_first(kernels_of(request));
     if (!set_up(request.problem)) return;
-    if (request.stage == Stage::finals || request.stage == Stage::calibration)
+    if (request.stage == Stage::finals || is_of_calibration(request.stage))
       run_interleaved(request);
     else
       for (size_t i = 0; i < request.choices.size(); ++i) {
