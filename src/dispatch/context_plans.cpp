@@ -158,7 +158,9 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
 
 // To the log and the record, once for each shape.
 void Context::tell_new_plan(const Problem& problem, const Plan& plan) {
-  if (log_.wants(LogLevel::info)) log_.info(to_string(problem) + ": " + to_string(plan.candidate));
+  const Epilogue epilogue = plan.tile.variant.epilogue;
+  const std::string then = epilogue == Epilogue::none ? "" : std::string(", then ") + to_string(epilogue);
+  if (log_.wants(LogLevel::info)) log_.info(to_string(problem) + ": " + to_string(plan.candidate) + then);
   if (!record_ || selector_->find_point(problem)) return;
   if (const Result<bool> recorded = record_->add(problem); !recorded) log_.warn(recorded.error());
 }

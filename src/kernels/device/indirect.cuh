@@ -67,8 +67,11 @@ GEMM_DEVICE void scale_matrices(const Matrix& matrix, long long ldc, int m, int 
   for (long long i = block * blockDim.x + threadIdx.x; i < total; i += threads) {
     const long long element = i % per_matrix;
     float* c = matrix(i / per_matrix) + element / m * ldc + element % m;
-    *c = finished<E>(beta != 0.0f ? beta * *c : 0.0f,
-                     bias_at<E>(bias_of<E>(bias, i / per_matrix), static_cast<int>(element % m)));
+    float x = beta != 0.0f ? beta * *c : 0.0f;
+    // Without an epilogue not even an unused remainder may be here: it changes the registers of indirect kernels.
+    if constexpr (E != Epilogue::none)
+      x = finished<E>(x, bias_at<E>(bias_of<E>(bias, i / per_matrix), static_cast<int>(element % m)));
+    *c = x;
   }
 }
 

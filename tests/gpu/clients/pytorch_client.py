@@ -1,4 +1,4 @@
-"""PyTorch as a client of cuBLAS: single products, a linear layer, and training steps, all in FP32 without TF32.
+"""PyTorch as a client of cuBLAS: single products, linear layers, and training steps, all in FP32 without TF32.
 
     python3 pytorch_client.py LABEL [STEP...]        one JSON line for each step; exit status 77 without a GPU
 """
