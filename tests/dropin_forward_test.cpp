@@ -27,6 +27,11 @@ const std::set<Entry> kArrays = {Entry::sgemm_batched, Entry::sgemm_batched_64, 
                                  Entry::gemm_batched_ex_64};
 const std::set<Entry> kLt = {Entry::lt_matmul};
 
+void with_bias(Request& r, uint64_t address) {
+  r.epilogue = Epilogue::bias;
+  r.bias = {reinterpret_cast<const float*>(address), 0};
+}
+
 std::vector<Reason> reasons() {
   std::set<Entry> with_lt = kSized, typed_operands = kTyped;
   with_lt.insert(Entry::lt_matmul);
@@ -63,7 +68,27 @@ std::vector<Reason> reasons() {
       {Verdict::not_fp32, kLt, [](Request& r) { r.compute = CUBLAS_COMPUTE_32F_FAST_TF32; }},
       {Verdict::not_fp32, kLt, [](Request& r) { r.layout_a[CUBLASLT_MATRIX_LAYOUT_TYPE] = CUDA_R_16F; }},
       {Verdict::not_fp32, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_SCALE_TYPE] = CUDA_R_16F; }},
-      {Verdict::epilogue, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_RELU_BIAS; }},
+      {Verdict::epilogue, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_GELU_BIAS; }},
+      {Verdict::epilogue, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_RELU_AUX; }},
+      {Verdict::epilogue, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_BGRADA; }},
+      {Verdict::epilogue, kLt,
+       [](Request& r) {
+         with_bias(r, 4096);
+         r.operation[CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE] = CUDA_R_16BF;
+       }},
+      {Verdict::epilogue, kLt, [](Request& r) { with_bias(r, 0); }},
+      {Verdict::epilogue, kLt, [](Request& r) { with_bias(r, 4098); }},
+      {Verdict::epilogue, kLt,
+       [](Request& r) {
+         with_bias(r, 4096);
+         r.bias.stride = -1;
+       }},
+      // No kernel of ours with an epilogue can be had for this: the emulator has none.
+      {Verdict::cublas_chosen, kLt,
+       [](Request& r) {
+         r = request(Entry::lt_matmul, packed_problem(8, 8, 8, Op::T, Op::T));
+         with_bias(r, 4096);
+       }},
       {Verdict::epilogue, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_D_SCALE_POINTER] = 4096; }},
       {Verdict::scalar_vectors, kLt, [](Request& r) { r.operation[CUBLASLT_MATMUL_DESC_POINTER_MODE] = 2; }},
       {Verdict::layout, kLt,

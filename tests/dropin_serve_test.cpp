@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "dropin_fixture.h"
+#include "epilogue_cases.h"
 
 namespace gemm::test {
 namespace {
@@ -56,6 +57,29 @@ TEST_F(Dropin, ServesScalarsOnTheDevice) {
     r.settings.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
     r.operation[CUBLASLT_MATMUL_DESC_POINTER_MODE] = CUBLASLT_POINTER_MODE_DEVICE;
     EXPECT_EQ(check_served(r), "") << kEntryNames[entry];
+  }
+}
+
+TEST_F(Dropin, ServesBiasAndRelu) {
+  for (const Epilogue epilogue : {Epilogue::bias, Epilogue::relu, Epilogue::bias_relu})
+    for (const Op op_a : {Op::N, Op::T}) {
+      Request r = request(Entry::lt_matmul, aligned_problem(36, 20, 28, op_a, Op::N));
+      r.epilogue = epilogue;
+      EXPECT_EQ(check_served(r), "") << to_string(epilogue);
+      // C is not read; PyTorch passes D or a null pointer there.
+      r.beta = 0, r.other_c = true;
+      EXPECT_EQ(check_served(r), "") << to_string(epilogue);
+      r.operation[CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE] = CUDA_R_32F;
+      EXPECT_EQ(check_served(r), "") << to_string(epilogue);
+      r.alpha = 0;
+      EXPECT_EQ(check_served(r), "") << to_string(epilogue);
+    }
+  for (const bool shared_bias : {false, true}) {
+    Request r = request(Entry::lt_matmul, aligned_problem(12, 9, 16, Op::T, Op::N, 3));
+    r.epilogue = Epilogue::bias_relu;
+    EXPECT_EQ(check_served(r, shared_bias), "");
+    r.operation[CUBLASLT_MATMUL_DESC_POINTER_MODE] = CUBLASLT_POINTER_MODE_DEVICE;
+    EXPECT_EQ(check_served(r, shared_bias), "");
   }
 }
 

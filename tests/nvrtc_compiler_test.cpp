@@ -93,6 +93,33 @@ TEST_F(NvrtcCompiler, ReportsSpilledRegisters) {
   EXPECT_TRUE(contains(cubin->log, "spill")) << cubin->log;
 }
 
+// One kernel of each family and load path that fills its registers, and what is launched beside them.
+TEST_F(NvrtcCompiler, EpiloguesCompileWithoutWarningsAndSpills) {
+  using enum LoadPath;
+  std::vector<KernelSpec> specs = {reduce_with_spec(Epilogue::bias_relu), scale_with_spec(Epilogue::bias)};
+  const auto add = [&](KernelVariant v) {
+    v.epilogue = Epilogue::bias_relu;
+    specs.push_back(variant_spec(v));
+  };
+  add({{128, 128, 16, 64, 32, 2, 4, 4, 3, 1, 1, async_transpose, FmaOrder::rows, AccInit::shifted}, Op::T, Op::N, 1, 1});
+  add({{64, 64, 32, 64, 32, 1, 8, 8, 4, 2, 1, tma, FmaOrder::rows, AccInit::plain}, Op::T, Op::N, 4, 4, false, true});
+  add({{256, 128, 16, 64, 64, 4, 4, 4, 5, 1, 1, warp_specialized, FmaOrder::columns, AccInit::shifted}, Op::N, Op::T});
+  add({{64, 2, 64, 64, 2, 1, 8, 2, 2, 2, 1, register_staged, FmaOrder::rows, AccInit::plain, Family::stream}, Op::T});
+  add({{16, 16, 16, 16, 16, 1, 4, 2, 1, 4, 1, async, FmaOrder::rows, AccInit::plain, Family::batch},
+       Op::N,
+       Op::N,
+       4,
+       4,
+       false,
+       false,
+       true});
+  for (const KernelSpec& spec : specs) {
+    const auto cubin = compile_kernel(spec, 90);
+    ASSERT_TRUE(cubin.ok()) << cubin.error();
+    EXPECT_EQ(cubin->log, "") << spec.name;
+  }
+}
+
 TEST_F(NvrtcCompiler, FailureHasTheCompilersLog) {
   KernelSpec spec = scale_spec();
   spec.name = "broken_kernel";

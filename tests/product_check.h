@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -23,12 +24,14 @@ struct ProductCase {
   float alpha = 1, beta = 0;
   int offset_a = 0, offset_b = 0, offset_c = 0;  // floats that each pointer is moved from 256-byte alignment
   bool ones = false;                             // all operands 1, so that every result is exactly alpha * k
+  Epilogue epilogue = Epilogue::none;
+  bool shared_bias = false;  // one for the whole batch
 };
 
 inline std::string to_string(const ProductCase& c) {
   return to_string(c.problem) + " " + to_string(c.choice) + " alpha " + std::to_string(c.alpha) + " beta " +
          std::to_string(c.beta) + " offsets " + std::to_string(c.offset_a) + "," + std::to_string(c.offset_b) + "," +
-         std::to_string(c.offset_c);
+         std::to_string(c.offset_c) + " epilogue " + to_string(c.epilogue) + (c.shared_bias ? ", shared bias" : "");
 }
 
 // `rows` x `columns` x batch values; everything that is not an element is NaN.
@@ -70,9 +73,16 @@ inline uint32_t bits(float x) {
   return word;
 }
 
-// Why `after` is not alpha * op(A) * op(B) + beta * before, or an empty string.
+// The bias of a case: vectors of m numbers, with a gap between them, as matrices of one column.
+inline HostMatrix random_bias(const ProductCase& c) {
+  const Problem& p = c.problem;
+  const int64_t stride = c.shared_bias ? 0 : p.m + 3;
+  return random_matrix(p.m, 1, p.m, stride, p.batch, (p.batch - 1) * stride + p.m, false, 4);
+}
+
+// Why `after` is not alpha * op(A) * op(B) + beta * before with the epilogue, or an empty string.
 inline std::string why_wrong(const ProductCase& c, const HostMatrix& a, const HostMatrix& b, const HostMatrix& before,
-                             const HostMatrix& after) {
+                             const HostMatrix& after, const HostMatrix& bias = {}) {
   const Problem& p = c.problem;
   std::vector<bool> inside(before.data.size(), false);
   for (int64_t batch = 0; batch < p.batch; ++batch)
@@ -86,17 +96,18 @@ inline std::string why_wrong(const ProductCase& c, const HostMatrix& a, const Ho
           magnitude += std::fabs(product);
         }
         const double old = c.beta == 0 ? 0 : static_cast<double>(c.beta) * static_cast<double>(before.at(i, j, batch));
-        const double error =
-            std::fabs(static_cast<double>(after.at(i, j, batch)) - (static_cast<double>(c.alpha) * sum + old));
+        const double added = has_bias(c.epilogue) ? static_cast<double>(bias.at(i, 0, batch)) : 0;
+        double expected = static_cast<double>(c.alpha) * sum + old + added;
+        if (has_relu(c.epilogue)) expected = std::max(expected, 0.0);
+        const double error = std::fabs(static_cast<double>(after.at(i, j, batch)) - expected);
         const double bound = c.ones ? 0
                                     : 5.97e-8 * ((4 + 2 * std::sqrt(static_cast<double>(p.k))) *
                                                      std::fabs(static_cast<double>(c.alpha)) * magnitude +
-                                                 4 * std::fabs(old)) +
+                                                 4 * std::fabs(old) + 4 * std::fabs(added)) +
                                           1e-36;
         if (!(error <= bound))
           return "C(" + std::to_string(i) + "," + std::to_string(j) + ") of matrix " + std::to_string(batch) + " is " +
-                 std::to_string(after.at(i, j, batch)) + ", expected " +
-                 std::to_string(static_cast<double>(c.alpha) * sum + old);
+                 std::to_string(after.at(i, j, batch)) + ", expected " + std::to_string(expected);
         inside[static_cast<size_t>(batch * before.stride + j * before.ld + i)] = true;
       }
   for (size_t i = 0; i < inside.size(); ++i)
@@ -116,6 +127,9 @@ inline std::string check_product(Device& device, const ProductCase& c) {
   if (c.beta == 0) std::fill(before.data.begin(), before.data.end(), std::numeric_limits<float>::quiet_NaN());
 
   const Buffer device_a = upload(device, a, c.offset_a), device_b = upload(device, b, c.offset_b);
+  // Aligned to 4 bytes only, which is all that a bias has to be.
+  const HostMatrix bias = random_bias(c);
+  const Buffer device_bias = upload(device, bias, 1);
   const int64_t workspace_size = workspace_bytes(c.choice, p, device.info().sm_count);
   const Buffer workspace = device.allocate(static_cast<size_t>(std::max<int64_t>(workspace_size, 4))).value_or_throw();
   const Buffer tickets = device.allocate(kMaxTickets * sizeof(unsigned)).value_or_throw();
@@ -126,8 +140,14 @@ inline std::string check_product(Device& device, const ProductCase& c) {
     const Buffer device_c = upload(device, before, c.offset_c);
     device.set_words(workspace.as(), bits(std::numeric_limits<float>::quiet_NaN()), static_cast<size_t>(workspace_size) / 4,
                      nullptr);
-    const Operands operands{device_a.as<float>() + c.offset_a, device_b.as<float>() + c.offset_b,
-                            device_c.as<float>() + c.offset_c, c.alpha, c.beta};
+    const Operands operands{device_a.as<float>() + c.offset_a,
+                            device_b.as<float>() + c.offset_b,
+                            device_c.as<float>() + c.offset_c,
+                            c.alpha,
+                            c.beta,
+                            {},
+                            c.epilogue,
+                            has_bias(c.epilogue) ? Bias{device_bias.as<float>() + 1, bias.stride} : Bias{}};
     const Result<TilePlan> plan = build_plan(device, c.choice, p, operands);
     if (!plan) return plan.error();
     const Result<bool> launched =
@@ -136,7 +156,7 @@ inline std::string check_product(Device& device, const ProductCase& c) {
     device.synchronize(nullptr);
     HostMatrix after = before;
     device.copy_to_host(after.data.data(), operands.c, after.data.size() * sizeof(float));
-    if (std::string why = why_wrong(c, a, b, before, after); !why.empty()) return why;
+    if (std::string why = why_wrong(c, a, b, before, after, bias); !why.empty()) return why;
     if (run == 0)
       first = after;
     else if (std::memcmp(first.data.data(), after.data.data(), after.data.size() * sizeof(float)) != 0)

@@ -112,6 +112,15 @@ gemm_context_t* make_context(std::unique_ptr<Device> device, ContextOptions opti
   return new gemm_context{Context(std::move(device), std::move(options))};
 }
 
+gemm_status_t sgemm(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t& given, gemm_scalars_t scalars,
+                    const float* alpha, const float* beta, Operands operands) {
+  return guarded([&]() -> Status {
+    Problem problem;
+    if (Status status = problem_of(given, problem); !status.ok()) return status;
+    return multiply(context, stream, problem, scalars, alpha, beta, operands);
+  });
+}
+
 }  // namespace gemm
 
 using gemm::guarded;
@@ -181,13 +190,8 @@ gemm_status_t gemm_sgemm_batched(gemm_context_t* context, gemm_stream_t stream, 
 gemm_status_t gemm_sgemm_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,
                             gemm_scalars_t scalars, const float* alpha, const float* a, const float* b, const float* beta,
                             float* c) {
-  return guarded([&]() -> Status {
-    if (!problem) return null_argument("problem");
-    gemm::Problem p;
-    if (Status status = gemm::problem_of(*problem, p); !status.ok()) return status;
-    gemm::Operands operands{a, b, c, 1, 0, {}};
-    return gemm::multiply(context, stream, p, scalars, alpha, beta, operands);
-  });
+  if (!problem) return guarded([] { return null_argument("problem"); });
+  return gemm::sgemm(context, stream, *problem, scalars, alpha, beta, {a, b, c, 1, 0, {}});
 }
 
 gemm_status_t gemm_sgemm_batched_ex(gemm_context_t* context, gemm_stream_t stream, const gemm_problem_t* problem,

@@ -1,6 +1,7 @@
 // What a gemm_context_t is: one device with its table, remembered plans and workspaces, behind the C API.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -24,6 +25,9 @@
 #include "kernels/device.h"
 
 namespace gemm {
+
+// Why a product with an epilogue has no cuBLAS to fall back to.
+inline constexpr const char* kNoEpilogue = "cublasSgemm adds no bias and has no ReLU";
 
 // A status with its story. Success allocates nothing.
 struct Status {
@@ -52,7 +56,8 @@ class Context {
   Device& device() { return *device_; }
 
   Status load_table(const std::string& path);
-  // With ContextOptions::cublas_is_callers a product for which cuBLAS is the choice is NOT_SUPPORTED, without a launch.
+  // With ContextOptions::cublas_is_callers a product for which cuBLAS is the choice is NOT_SUPPORTED, without a launch. Our
+  // own cuBLAS never serves a product with an epilogue, since cublasSgemm has none.
   Status sgemm(const Problem& problem, const Operands& operands, Stream stream);
   Status prepare(const Problem& problem, const Operands& operands, Stream stream);
   Status explain(const Problem& problem, const Operands& operands, std::string& text);
@@ -102,7 +107,7 @@ class Context {
   void keep(const std::shared_ptr<Kernel>& kernel);
   Result<Plan> bind(const Candidate& candidate, const PlanKey& key, const Operands& operands);
   void tell_new_plan(const Problem& problem, const Plan& plan);
-  Result<const Kernel*> scale_kernel(bool indirect);
+  Result<const Kernel*> scale_kernel(const Operands& operands);
   Result<Cublas*> cublas();
 
   std::unique_ptr<Device> device_;
@@ -128,9 +133,10 @@ class Context {
   std::once_flag said_no_kernels_, said_no_capture_memory_;
   std::mutex first_need_;  // guards the four below where they are made
   std::unique_ptr<Cublas> cublas_;
-  std::string cublas_missing_;                                      // why, once opening has failed
-  std::shared_ptr<Kernel> scale_kernels_[2];                        // for operands named on the host, and indirect ones
-  std::atomic<const Kernel*> scale_known_[2] = {nullptr, nullptr};  // the same, for all to see
+  std::string cublas_missing_;  // why, once opening has failed
+  // For each epilogue two: for operands named on the host, and for indirect ones.
+  std::array<std::shared_ptr<Kernel>, 8> scale_kernels_;
+  std::array<std::atomic<const Kernel*>, 8> scale_known_{};  // the same, for all to see
 
   std::mutex statistics_mutex_;
   CallCounts counted_before_;  // when the statistics were reset

@@ -137,6 +137,7 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
   Plan plan;
   plan.candidate = candidate;
   if (candidate.use_cublas && cublas_is_callers_) return plan;
+  if (candidate.use_cublas && operands.epilogue != Epilogue::none) return Failure{kNoEpilogue};
   if (candidate.use_cublas) {
     const Result<Cublas*> opened = cublas();
     if (!opened) return Failure{opened.error()};
@@ -157,22 +158,25 @@ Result<Plan> Context::bind(const Candidate& candidate, const PlanKey& key, const
 
 // To the log and the record, once for each shape.
 void Context::tell_new_plan(const Problem& problem, const Plan& plan) {
-  if (log_.wants(LogLevel::info)) log_.info(to_string(problem) + ": " + to_string(plan.candidate));
+  const Epilogue epilogue = plan.tile.variant.epilogue;
+  const std::string then = epilogue == Epilogue::none ? "" : std::string(", then ") + to_string(epilogue);
+  if (log_.wants(LogLevel::info)) log_.info(to_string(problem) + ": " + to_string(plan.candidate) + then);
   if (!record_ || selector_->find_point(problem)) return;
   if (const Result<bool> recorded = record_->add(problem); !recorded) log_.warn(recorded.error());
 }
 
-Result<const Kernel*> Context::scale_kernel(bool indirect) {
-  std::atomic<const Kernel*>& known = scale_known_[indirect];
+Result<const Kernel*> Context::scale_kernel(const Operands& operands) {
+  const size_t number = static_cast<size_t>(operands.epilogue) * 2 + operands.indirect.any();
+  std::atomic<const Kernel*>& known = scale_known_[number];
   if (const Kernel* kernel = known.load(std::memory_order_acquire)) return kernel;
   const std::lock_guard<std::mutex> lock(first_need_);
-  if (!scale_kernels_[indirect]) {
-    Result<std::shared_ptr<Kernel>> built = device_->build(indirect ? scale_indirect_spec() : scale_spec());
+  if (!scale_kernels_[number]) {
+    Result<std::shared_ptr<Kernel>> built = device_->build(scale_spec_for(operands));
     if (!built) return Failure{built.error()};
-    scale_kernels_[indirect] = *built;
+    scale_kernels_[number] = *built;
   }
-  known.store(scale_kernels_[indirect].get(), std::memory_order_release);
-  return static_cast<const Kernel*>(scale_kernels_[indirect].get());
+  known.store(scale_kernels_[number].get(), std::memory_order_release);
+  return static_cast<const Kernel*>(scale_kernels_[number].get());
 }
 
 Result<Cublas*> Context::cublas() {

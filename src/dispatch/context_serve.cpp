@@ -28,12 +28,13 @@ Status check_operands(const Operands& o, bool scales) {
   if (checked.ok()) checked = check_pointer("C", i.arrays ? static_cast<const void*>(i.c) : o.c, alignment, false);
   if (checked.ok() && i.scalars) checked = check_pointer("alpha", i.alpha, sizeof(float), false);
   if (checked.ok() && i.scalars) checked = check_pointer("beta", i.beta, sizeof(float), false);
+  if (checked.ok() && has_bias(o.epilogue)) checked = check_pointer("the bias", o.bias.data, sizeof(float), false);
   return checked;
 }
 
 // The same without a story, for products.
 bool may_run(const Operands& o) {
-  if (o.indirect.any()) return check_operands(o, false).ok();
+  if (o.indirect.any() || has_bias(o.epilogue)) return check_operands(o, false).ok();
   const auto address = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); };
   return o.a && o.b && o.c && (address(o.a) | address(o.b) | address(o.c)) % sizeof(float) == 0;
 }
@@ -97,7 +98,7 @@ Status Context::prepare(const Problem& problem, const Operands& operands, Stream
     for (const Status& checked :
          {check_pointer("A", operands.a, sizeof(float), true), check_pointer("B", operands.b, sizeof(float), true)})
       if (!checked.ok()) return checked;
-  const Result<const Kernel*> scale = scale_kernel(operands.indirect.any());
+  const Result<const Kernel*> scale = scale_kernel(operands);
   const bool cublas_may = policy_ == GEMM_POLICY_AUTO || policy_ == GEMM_POLICY_CUBLAS_ONLY;
   if (!scale && !(cublas_may && cublas())) return {GEMM_NOT_SUPPORTED, scale.error()};
   if (problem.k == 0) return {};
@@ -203,9 +204,8 @@ Status Context::launch(const Plan& plan, const Problem& problem, const Operands&
 
 Status Context::scale(const Problem& problem, const Operands& operands, Stream stream) {
   if (policy_ == GEMM_POLICY_CUBLAS_ONLY) return scale_by_cublas(problem, operands, stream);
-  const bool indirect = operands.indirect.any();
-  if (operands.beta != 1 || operands.indirect.scalars) {
-    const Result<const Kernel*> kernel = scale_kernel(indirect);
+  if (operands.beta != 1 || operands.indirect.scalars || operands.epilogue != Epilogue::none) {
+    const Result<const Kernel*> kernel = scale_kernel(operands);
     const bool too_long = problem.m > kMaxInt || problem.n > kMaxInt;
     if (kernel && !too_long) {
       const Result<bool> launched = launch_scale(*device_, **kernel, problem, operands, stream);
@@ -224,7 +224,7 @@ Status Context::scale(const Problem& problem, const Operands& operands, Stream s
 // As a product with k = 0, of which cuBLAS reads C only; but it looks at leading dimensions and pointers that we do not
 // need. It has nothing to do with workspace here.
 Status Context::scale_by_cublas(const Problem& problem, const Operands& operands, Stream stream) {
-  const Result<Cublas*> opened = cublas();
+  const Result<Cublas*> opened = operands.epilogue == Epilogue::none ? cublas() : Failure{kNoEpilogue};
   if (!opened) return {GEMM_NOT_SUPPORTED, "nothing can serve " + to_string(problem) + ": " + opened.error()};
   Problem scaling = problem;
   scaling.k = 0;

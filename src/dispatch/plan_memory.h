@@ -27,8 +27,8 @@ struct Plan {
 };
 
 // What the choice of a compiled variant depends on beside the problem, as bits: the floats that the pointers allow to load
-// at once, where scalars and matrices are found, and whether there is no workspace to be had. The values of alpha and beta
-// and the stream are free.
+// at once, where scalars and matrices are found, the epilogue, and whether there is no workspace to be had. The values of
+// alpha and beta, where the bias lies, and the stream are free.
 using CallKind = uint32_t;
 CallKind call_kind(const Operands& operands, bool without_workspace = false);
 
@@ -74,7 +74,7 @@ inline CallKind call_kind(const Operands& operands, bool without_workspace) {
     return low & 4 ? CallKind{4} : low;
   };
   return alignment(operands.a) | alignment(operands.b) << 2 | operands.indirect.scalars << 6 |
-         operands.indirect.arrays << 7 | without_workspace << 8;
+         operands.indirect.arrays << 7 | without_workspace << 8 | static_cast<CallKind>(operands.epilogue) << 9;
 }
 
 // Sums of products with odd constants, which the processor computes side by side; the high bits of the sum depend on all of

@@ -4,8 +4,7 @@
 
 #include <array>
 
-#include "kernels/device.h"
-#include "kernels/problem.h"
+#include "kernels/launch.h"
 
 namespace gemm::dropin {
 
@@ -55,7 +54,7 @@ enum class Verdict {
   reduced_math,    // the handle or the environment allows TF32 or emulated FP32
   algorithm,       // the caller names an algorithm
   scalar_vectors,  // cublasLtMatmul with an alpha for each row
-  epilogue,        // cublasLtMatmul with bias, activation, scaling
+  epilogue,        // cublasLtMatmul with scaling, or with more than a bias in FP32 and ReLU
   layout,          // cublasLtMatmul with layouts other than plain column-major ones
   sm_limit,        // the caller limits the number of multiprocessors
   unusual,         // arguments that cuBLAS has to judge, or that leave nothing to multiply
@@ -81,6 +80,8 @@ struct Call {
   void* c = nullptr;
   bool pointer_arrays = false;
   bool device_scalars = false;  // alpha and beta lie on the GPU; known once the handle has been asked
+  Epilogue epilogue = Epilogue::none;
+  Bias bias{};
 };
 
 inline Call forwarded(Verdict why) {

@@ -82,7 +82,6 @@ Verdict judge_operation(cublasLtMatmulDesc_t operation) {
     return Verdict::unusual;
   if ((compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC) || scale != CUDA_R_32F)
     return Verdict::not_fp32;
-  if (!is_set_to<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT)) return Verdict::epilogue;
   for (const auto scaling :
        {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
         CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER})
@@ -92,6 +91,33 @@ Verdict judge_operation(cublasLtMatmulDesc_t operation) {
     return Verdict::layout;
   if (!is_set_to<int32_t>(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, 0)) return Verdict::sm_limit;
   return Verdict::served;
+}
+
+// What is done to D last. Nothing where that is none of ours.
+std::optional<Epilogue> epilogue_of(cublasLtMatmulDesc_t operation) {
+  uint32_t given = CUBLASLT_EPILOGUE_DEFAULT;
+  read(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, given);
+  switch (given) {
+    case CUBLASLT_EPILOGUE_DEFAULT: return Epilogue::none;
+    case CUBLASLT_EPILOGUE_RELU: return Epilogue::relu;
+    case CUBLASLT_EPILOGUE_BIAS: return Epilogue::bias;
+    case CUBLASLT_EPILOGUE_RELU_BIAS: return Epilogue::bias_relu;
+    default: return {};
+  }
+}
+
+// The bias that goes with it: floats, as D is unless the caller says otherwise (-1: as D). Nothing where it is not ours, or
+// where there is none.
+std::optional<Bias> bias_of(cublasLtMatmulDesc_t operation, int64_t batch) {
+  int32_t type = -1;
+  const void* data = nullptr;
+  int64_t stride = 0;
+  read(operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
+  read(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data);
+  read(operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, stride);
+  if ((type != -1 && type != CUDA_R_32F) || !data || reinterpret_cast<uintptr_t>(data) % sizeof(float) != 0 || stride < 0)
+    return {};
+  return Bias{static_cast<const float*>(data), batch == 1 ? 0 : stride};
 }
 
 // The sizes of the product, or nothing where the matrices do not fit together.
@@ -143,8 +169,14 @@ Call describe_lt(cublasLtMatmulDesc_t operation, const void* alpha, const void* 
   const auto as_a = static_cast<cublasOperation_t>(op_a), as_b = static_cast<cublasOperation_t>(op_b);
   const std::optional<Problem> problem = problem_of(*of_a, as_a, *of_b, as_b, *of_d);
   if (!problem) return forwarded(Verdict::layout);
+  const std::optional<Epilogue> epilogue = epilogue_of(operation);
+  const std::optional<Bias> bias =
+      epilogue && has_bias(*epilogue) ? bias_of(operation, problem->batch) : std::optional(Bias{});
+  if (!epilogue || !bias) return forwarded(Verdict::epilogue);
   Call call = describe(as_a, as_b, *problem, alpha, a, b, beta, d);
   call.device_scalars = scalars == CUBLASLT_POINTER_MODE_DEVICE;
+  call.epilogue = *epilogue;
+  call.bias = *bias;
   return call;
 }
 

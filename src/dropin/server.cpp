@@ -15,8 +15,15 @@ gemm_status_t multiply(gemm_context_t* context, const Call& call, gemm_stream_t 
   if (call.pointer_arrays)
     return gemm_sgemm_batched_ex(context, stream, &problem, scalars, call.alpha, static_cast<const float* const*>(call.a),
                                  static_cast<const float* const*>(call.b), call.beta, static_cast<float* const*>(call.c));
-  return gemm_sgemm_ex(context, stream, &problem, scalars, call.alpha, static_cast<const float*>(call.a),
-                       static_cast<const float*>(call.b), call.beta, static_cast<float*>(call.c));
+  const Operands operands{static_cast<const float*>(call.a),
+                          static_cast<const float*>(call.b),
+                          static_cast<float*>(call.c),
+                          1,
+                          0,
+                          {},
+                          call.epilogue,
+                          call.bias};
+  return sgemm(context, stream, problem, scalars, call.alpha, call.beta, operands);
 }
 
 Verdict serve_on(gemm_context_t* context, const Call& call, Stream stream) {

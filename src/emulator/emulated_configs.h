@@ -39,6 +39,17 @@ constexpr bool emulated_indirectly(const KernelConfig& c) {
   if (c.load == LoadPath::warp_specialized) return c.BM == 64;
   return c.BM == 32 && c.BN == 32 && c.acc_init == AccInit::shifted;  // tma, and what its unaligned operands take
 }
+// And with an epilogue (KernelVariant::epilogue): whatever has a way of its own to end a tile, for NN and TN (tma for NT too,
+// which products on copies are), with all loads of 16 bytes or all of 4. Those that are default kernels of dispatch have each
+// epilogue, the others the one that does all.
+constexpr bool emulated_with_epilogue(const KernelConfig& c) { return c.load != LoadPath::async_transpose; }
+constexpr bool emulated_with_all_epilogues(const KernelConfig& c) {
+  return c.family == Family::tile && c.load == LoadPath::register_staged;
+}
+// The last also with pointers on the GPU.
+constexpr bool emulated_indirectly_with_epilogue(const KernelConfig& c) {
+  return c.load == LoadPath::register_staged && c.slices > 1;
+}
 inline constexpr int kEmulatedConfigCount = sizeof(kEmulatedConfigs) / sizeof(kEmulatedConfigs[0]);
 
 // Under ThreadSanitizer only what its tests run is compiled: those of TSAN_CONFIGS in ./dev, and the kernels that contexts

@@ -19,6 +19,9 @@ inline constexpr KernelConfig kEmulatedStreamConfigs[] = {
 };
 // The one that is compiled with pointers on the GPU too (KernelVariant::indirect).
 inline constexpr int kEmulatedIndirectStream = 1;
+// And with an epilogue: through shared memory, and straight to C with either operand as the long one. emulated_configs.h
+// says for which layouts.
+constexpr bool emulated_stream_with_epilogue(int index) { return index == 1 || index == 3 || index == 5; }
 inline constexpr int kEmulatedStreamConfigCount = sizeof(kEmulatedStreamConfigs) / sizeof(kEmulatedStreamConfigs[0]);
 
 constexpr bool all_emulated_stream_configs_valid() {

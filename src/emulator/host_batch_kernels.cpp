@@ -35,12 +35,27 @@ void register_op_pair(HostKernelMap& map) {
   }
 }
 
+template <int Index>
+void register_epilogues(HostKernelMap& map) {
+  const auto with = [&]<Op OpA, int Width>() {
+    register_variant<KernelVariant{kEmulatedBatchConfigs[Index], OpA, Op::N, Width, Width, false, false, false,
+                                   Epilogue::bias_relu}>(map);
+  };
+  if constexpr (emulated_batch_with_epilogue(Index)) {
+    with.template operator()<Op::N, 4>();
+    with.template operator()<Op::N, 1>();
+    with.template operator()<Op::T, 4>();
+    with.template operator()<Op::T, 1>();
+  }
+}
+
 template <int... Index>
 void register_all(HostKernelMap& map, std::integer_sequence<int, Index...>) {
   (register_op_pair<Index, Op::N, Op::N>(map), ...);
   (register_op_pair<Index, Op::N, Op::T>(map), ...);
   (register_op_pair<Index, Op::T, Op::N>(map), ...);
   (register_op_pair<Index, Op::T, Op::T>(map), ...);
+  (register_epilogues<Index>(map), ...);
 }
 
 }  // namespace

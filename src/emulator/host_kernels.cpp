@@ -33,6 +33,13 @@ void register_all_tiles(HostKernelMap& map, std::integer_sequence<int, Index...>
   (register_tile_kernels<Index>(map), ...);
 }
 
+// What is launched beside a product with this epilogue.
+template <Epilogue E>
+void register_epilogue(HostKernelMap& map) {
+  map[reduce_with_spec(E).function] = &run<&reduce_splits_with<E>, ReduceArgs>;
+  map[scale_with_spec(E).function] = &run<&scale_with<E>, ScaleArgs>;
+}
+
 HostKernelMap all_kernels() {
   HostKernelMap map;
   map[reduce_spec().function] = &run<&reduce_splits, ReduceArgs>;
@@ -40,6 +47,9 @@ HostKernelMap all_kernels() {
   map[relayout_spec().function] = &run<&relayout, RelayoutArgs>;
   map[scale_spec().function] = &run<&scale, ScaleArgs>;
   map[scale_indirect_spec().function] = &run<&scale_indirect, ScaleArgs>;
+  register_epilogue<Epilogue::bias>(map);
+  register_epilogue<Epilogue::relu>(map);
+  register_epilogue<Epilogue::bias_relu>(map);
   map[reference_spec().function] = &run<&reference, ReferenceArgs>;
   map[compare_spec().function] = &run<&compare, CompareArgs>;
   map[guard_spec().function] = &run<&count_guard_violations, GuardArgs>;

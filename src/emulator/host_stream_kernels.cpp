@@ -41,12 +41,30 @@ void register_op_pair(HostKernelMap& map) {
   register_widths<Index, OpA, OpB, 1>(map);
 }
 
+template <int Index, Op OpA, int Width>
+void register_epilogue(HostKernelMap& map) {
+  constexpr KernelVariant kVariant{
+      kEmulatedStreamConfigs[Index], OpA, Op::N, Width, Width, false, false, false, Epilogue::bias_relu};
+  map[variant_spec(kVariant).function] = &run_stream<kVariant>;
+}
+
+template <int Index>
+void register_epilogues(HostKernelMap& map) {
+  if constexpr (emulated_stream_with_epilogue(Index)) {
+    register_epilogue<Index, Op::N, 4>(map);
+    register_epilogue<Index, Op::N, 1>(map);
+    register_epilogue<Index, Op::T, 4>(map);
+    register_epilogue<Index, Op::T, 1>(map);
+  }
+}
+
 template <int... Index>
 void register_all(HostKernelMap& map, std::integer_sequence<int, Index...>) {
   (register_op_pair<Index, Op::N, Op::N>(map), ...);
   (register_op_pair<Index, Op::N, Op::T>(map), ...);
   (register_op_pair<Index, Op::T, Op::N>(map), ...);
   (register_op_pair<Index, Op::T, Op::T>(map), ...);
+  (register_epilogues<Index>(map), ...);
 }
 
 }  // namespace

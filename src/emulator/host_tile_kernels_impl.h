@@ -24,7 +24,7 @@ template <KernelVariant V>
 void register_variant(HostKernelMap& map) {
   map[variant_spec(V).function] = &run_tile<V>;
   if constexpr (emulated_in_cluster(V.config) && !V.cluster && !V.indirect) {
-    constexpr KernelVariant kCluster{V.config, V.op_a, V.op_b, V.vec_a, V.vec_b, V.long_ld, true};
+    constexpr KernelVariant kCluster{V.config, V.op_a, V.op_b, V.vec_a, V.vec_b, V.long_ld, true, false, V.epilogue};
     register_variant<kCluster>(map);
   }
 }
@@ -41,6 +41,27 @@ template <KernelConfig Config, Op OpA, Op OpB, int Width>
 void register_indirect(HostKernelMap& map) {
   register_variant<KernelVariant{Config, OpA, OpB, variant_width(Config, OpA == Op::T, Width),
                                  variant_width(Config, OpB == Op::N, Width), false, false, true}>(map);
+}
+
+template <KernelConfig Config, Op OpA, Op OpB, Epilogue E, bool Indirect = false>
+void register_epilogue(HostKernelMap& map) {
+  const auto with = [&]<int Width>() {
+    register_variant<KernelVariant{Config, OpA, OpB, variant_width(Config, OpA == Op::T, Width),
+                                   variant_width(Config, OpB == Op::N, Width), false, false, Indirect, E}>(map);
+  };
+  with.template operator()<4>();
+  if constexpr (Config.load != LoadPath::tma) with.template operator()<1>();
+}
+
+template <KernelConfig Config, Op OpA, Op OpB>
+void register_epilogues(HostKernelMap& map) {
+  if constexpr (emulated_with_epilogue(Config)) register_epilogue<Config, OpA, OpB, Epilogue::bias_relu>(map);
+  if constexpr (emulated_with_all_epilogues(Config)) {
+    register_epilogue<Config, OpA, OpB, Epilogue::bias>(map);
+    register_epilogue<Config, OpA, OpB, Epilogue::relu>(map);
+  }
+  if constexpr (emulated_indirectly_with_epilogue(Config))
+    register_epilogue<Config, OpA, OpB, Epilogue::bias_relu, true>(map);
 }
 
 template <KernelConfig Config, Op OpA, Op OpB>
@@ -74,6 +95,9 @@ void register_config(HostKernelMap& map) {
   register_op_pair<Config, Op::N, Op::T>(map);
   register_op_pair<Config, Op::T, Op::N>(map);
   register_op_pair<Config, Op::T, Op::T>(map);
+  register_epilogues<Config, Op::N, Op::N>(map);
+  register_epilogues<Config, Op::T, Op::N>(map);
+  if constexpr (Config.load == LoadPath::tma) register_epilogues<Config, Op::N, Op::T>(map);  // on copies of operands
 }
 
 // What unaligned operands of LoadPath::tma take.

@@ -3,6 +3,13 @@
 
 namespace gemm {
 
+// What an epilogue adds to C: one float for each row of a matrix. The vectors of a batch lie `stride` elements apart, 0
+// where there is one for all.
+struct Bias {
+  const float* data;
+  long long stride;
+};
+
 // C = alpha * op(A) * op(B) + beta * C for `batch` matrices. Grid (tiles_m * tiles_n, split_k, batch); of persistent blocks
 // (LoadPath::warp_specialized) (blocks, 1, 1); of the batch family (blocks of a few matrices, 1, 1).
 struct TileArgs {
@@ -30,6 +37,7 @@ struct TileArgs {
   const float* const* a_array;
   const float* const* b_array;
   float* const* c_array;
+  Bias bias;  // of variants whose epilogue adds one
 };
 
 // How the tensor copy engine finds one operand; made by Device::encode_tensor_map.
@@ -55,10 +63,11 @@ struct ReduceArgs {
   int split_k;
   int wide_c;
   float beta;
-  // Of reduce_splits_indirect only: the tile kernel's pointers.
+  // Of reduce_splits_indirect and reduce_splits_with only: the tile kernel's pointers, and its bias.
   const float* alpha_pointer;
   const float* beta_pointer;
   float* const* c_array;
+  Bias bias;
 };
 
 // C = beta * C (zeros where beta is 0, without reading C); grid-stride over m * n * batch elements.
@@ -67,9 +76,10 @@ struct ScaleArgs {
   long long ldc, stride_c;
   int m, n, batch;
   float beta;
-  // Of scale_indirect only, in place of beta and of c with its stride where they are not null.
+  // Of scale_indirect and scale_with only, in place of beta and of c with its stride where they are not null.
   const float* beta_pointer;
   float* const* c_array;
+  Bias bias;  // of scale_with
 };
 
 // What the relayout kernel copies in one block: a square of floats, by that many threads.

@@ -19,6 +19,8 @@ constexpr Names<LoadPath, 6> kLoadNames{{{LoadPath::async, "async"},
 constexpr Names<Family, 3> kFamilyNames{{{Family::tile, "tile"}, {Family::stream, "stream"}, {Family::batch, "batch"}}};
 constexpr Names<FmaOrder, 2> kOrderNames{{{FmaOrder::rows, "rows"}, {FmaOrder::columns, "columns"}}};
 constexpr Names<AccInit, 2> kInitNames{{{AccInit::plain, "plain"}, {AccInit::shifted, "shifted"}}};
+constexpr Names<Epilogue, 4> kEpilogueNames{
+    {{Epilogue::none, "none"}, {Epilogue::bias, "bias"}, {Epilogue::relu, "relu"}, {Epilogue::bias_relu, "bias_relu"}}};
 
 template <class E, size_t N>
 const char* name_of(const Names<E, N>& names, E value) {
@@ -82,7 +84,11 @@ std::string expression(const KernelVariant& v) {
   text += enumerator("Op", v.op_a == Op::N ? "N" : "T") + ", " + enumerator("Op", v.op_b == Op::N ? "N" : "T") + ", ";
   text += std::to_string(v.vec_a) + ", " + std::to_string(v.vec_b) + (v.long_ld ? ", true" : ", false") +
           (v.cluster ? ", true" : ", false");
-  return text + (v.indirect ? ", true}" : "}");
+  text += v.indirect ? ", true" : "";
+  // Left out where there is none, so that other kernels keep their source, by which caches and bundles know them.
+  if (v.epilogue != Epilogue::none)
+    text += (v.indirect ? ", " : ", false, ") + enumerator("Epilogue", to_string(v.epilogue));
+  return text + "}";
 }
 
 // The device function of a configuration, and the name of its header.
@@ -104,12 +110,21 @@ KernelSpec plain_spec(const char* name, const char* header, const char* args_typ
   return {name, header, std::string("gemm::") + name, std::string("gemm::") + args_type, 256, 1};
 }
 
+// A kernel that is a template on the epilogue.
+KernelSpec spec_with(const char* name, const char* header, const char* args_type, Epilogue epilogue) {
+  KernelSpec spec = plain_spec(name, header, args_type);
+  spec.name += std::string("_") + to_string(epilogue);
+  spec.function += "<" + enumerator("Epilogue", to_string(epilogue)) + ">";
+  return spec;
+}
+
 }  // namespace
 
 const char* to_string(Family family) { return name_of(kFamilyNames, family); }
 const char* to_string(LoadPath load) { return name_of(kLoadNames, load); }
 const char* to_string(FmaOrder order) { return name_of(kOrderNames, order); }
 const char* to_string(AccInit init) { return name_of(kInitNames, init); }
+const char* to_string(Epilogue epilogue) { return name_of(kEpilogueNames, epilogue); }
 bool from_string(const std::string& text, Family& family) { return value_of(kFamilyNames, text, family); }
 bool from_string(const std::string& text, LoadPath& load) { return value_of(kLoadNames, text, load); }
 bool from_string(const std::string& text, FmaOrder& order) { return value_of(kOrderNames, text, order); }
@@ -148,6 +163,7 @@ KernelSpec variant_spec(const KernelVariant& v) {
   spec.name = config_id(c) + "_" + (v.op_a == Op::N ? "n" : "t") + (v.op_b == Op::N ? "n" : "t") + "_v" +
               std::to_string(v.vec_a) + std::to_string(v.vec_b) + (v.long_ld ? "_long" : "") +
               (v.cluster ? "_cluster" : "") + (v.indirect ? "_indirect" : "");
+  if (v.epilogue != Epilogue::none) spec.name += std::string("_") + to_string(v.epilogue);
   const std::string function = function_of(c);
   spec.header = function + ".cuh";
   spec.function = "gemm::" + function + "<" + expression(v) + ">";
@@ -159,9 +175,11 @@ KernelSpec variant_spec(const KernelVariant& v) {
 
 KernelSpec reduce_spec() { return plain_spec("reduce_splits", "reduce.cuh", "ReduceArgs"); }
 KernelSpec reduce_indirect_spec() { return plain_spec("reduce_splits_indirect", "reduce.cuh", "ReduceArgs"); }
+KernelSpec reduce_with_spec(Epilogue e) { return spec_with("reduce_splits_with", "reduce.cuh", "ReduceArgs", e); }
 KernelSpec relayout_spec() { return plain_spec("relayout", "relayout.cuh", "RelayoutArgs"); }
 KernelSpec scale_spec() { return plain_spec("scale", "scale.cuh", "ScaleArgs"); }
 KernelSpec scale_indirect_spec() { return plain_spec("scale_indirect", "scale.cuh", "ScaleArgs"); }
+KernelSpec scale_with_spec(Epilogue e) { return spec_with("scale_with", "scale.cuh", "ScaleArgs", e); }
 KernelSpec reference_spec() { return plain_spec("reference", "check.cuh", "ReferenceArgs"); }
 KernelSpec compare_spec() { return plain_spec("compare", "check.cuh", "CompareArgs"); }
 KernelSpec guard_spec() { return plain_spec("count_guard_violations", "check.cuh", "GuardArgs"); }

@@ -37,9 +37,11 @@ const std::vector<EmbeddedSource>& embedded_sources();
 KernelSpec variant_spec(const KernelVariant& variant);
 KernelSpec reduce_spec();
 KernelSpec reduce_indirect_spec();
+KernelSpec reduce_with_spec(Epilogue epilogue);  // also where operands are indirect
 KernelSpec relayout_spec();
 KernelSpec scale_spec();
 KernelSpec scale_indirect_spec();
+KernelSpec scale_with_spec(Epilogue epilogue);  // the same
 KernelSpec reference_spec();
 KernelSpec compare_spec();
 KernelSpec guard_spec();
@@ -53,6 +55,7 @@ const char* to_string(Family family);
 const char* to_string(LoadPath load);
 const char* to_string(FmaOrder order);
 const char* to_string(AccInit init);
+const char* to_string(Epilogue epilogue);
 bool from_string(const std::string& text, Family& family);
 bool from_string(const std::string& text, LoadPath& load);
 bool from_string(const std::string& text, FmaOrder& order);

@@ -40,6 +40,14 @@ enum class AccInit : unsigned char { plain, shifted };
 //   batch   one warp for each tiny matrix of a batch (batch_config.h)
 enum class Family : unsigned char { tile, stream, batch };
 
+// What becomes of an element of C last, in the kernel that stores it: of x = alpha * op(A) * op(B) + beta * C
+//   bias       x + bias, where the bias is a vector with one float for each row of C
+//   relu       max(x, 0), where NaN stays NaN
+//   bias_relu  max(x + bias, 0)
+enum class Epilogue : unsigned char { none, bias, relu, bias_relu };
+constexpr bool has_bias(Epilogue e) { return e == Epilogue::bias || e == Epilogue::bias_relu; }
+constexpr bool has_relu(Epilogue e) { return e == Epilogue::relu || e == Epilogue::bias_relu; }
+
 // One point of the search space. Lengths are in elements.
 //
 //   BM x BN   block tile, BK deep         WM x WN   warp tile, WMITER x WNITER repeats of a sub-tile
@@ -92,6 +100,7 @@ struct KernelVariant {
   bool long_ld = false;      // 64-bit offsets inside a tile, for leading dimensions of millions (launch.cpp)
   bool cluster = false;      // the blocks that share a tile's k form a cluster and add their parts (tile family, sm_90+)
   bool indirect = false;     // alpha, beta or the matrices are found by pointers on the GPU (device/indirect.cuh)
+  Epilogue epilogue = Epilogue::none;  // done to C last (device/bias_relu.cuh)
 
   friend constexpr bool operator==(const KernelVariant&, const KernelVariant&) = default;
 

@@ -86,6 +86,7 @@ KernelVariant aligned_variant(const KernelConfig& config, const Problem& p, cons
   v.vec_a = widest_vector(o.a, p.lda, p.columns_a(), p.stride_a, p.batch);
   v.vec_b = widest_vector(o.b, p.ldb, p.columns_b(), p.stride_b, p.batch);
   v.indirect = o.indirect.any();
+  v.epilogue = o.epilogue;
   return with_indirect_widths(v);
 }
 

@@ -52,13 +52,15 @@ struct Indirection {
   bool any() const { return scalars || arrays; }
 };
 
-// The operands of one call. Pointers are device pointers and may be null when they are not read.
+// The operands of one call, and what is done to C last. Pointers are device pointers and may be null when they are not read.
 struct Operands {
   const float* a = nullptr;
   const float* b = nullptr;
   float* c = nullptr;
   float alpha = 1, beta = 0;
   Indirection indirect{};
+  Epilogue epilogue = Epilogue::none;
+  Bias bias{};  // where the epilogue adds one; 4-byte aligned
 };
 
 // Workspace that dispatch has by default, so that no tuned choice may need more: the copies of operands, and the partial
@@ -140,7 +142,8 @@ Result<TilePlan> build_plan(Device& device, const Choice& choice, const Problem&
 Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& problem, const Operands& operands,
                          float* workspace, unsigned* tickets, Stream stream);
 
-// C = beta * C for alpha = 0 or k = 0. `scale` is the built scale_spec(), or scale_indirect_spec() for indirect operands.
+// C = beta * C and the epilogue, for alpha = 0 or k = 0. `scale` is built from scale_spec_for(operands).
+KernelSpec scale_spec_for(const Operands& operands);
 Result<bool> launch_scale(Device& device, const Kernel& scale, const Problem& problem, const Operands& operands,
                           Stream stream);
 

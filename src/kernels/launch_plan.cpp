@@ -109,6 +109,7 @@ void move_to_matrix(TileArgs& args, const Problem& problem, const Operands& o, i
   args.a = o.a + first * problem.stride_a;
   args.b = o.b + first * problem.stride_b;
   args.c = o.c + first * problem.stride_c;
+  args.bias.data = o.bias.data + first * o.bias.stride;
   if (!o.indirect.arrays) return;
   args.a_array = o.indirect.a + first;
   args.b_array = o.indirect.b + first;
@@ -129,6 +130,7 @@ Result<bool> launch_reduction(Device& device, const TilePlan& plan, const TileAr
   args.beta = t.beta;
   args.alpha_pointer = t.alpha_pointer, args.beta_pointer = t.beta_pointer;
   args.c_array = t.c_array;
+  args.bias = t.bias;
   const Grid grid{static_cast<unsigned>(t.tiles_m) * static_cast<unsigned>(t.tiles_n), plan.reduce_grid_y,
                   static_cast<unsigned>(t.batch)};
   return device.launch(*plan.reduce, grid, kReduceThreads, 0, &args, sizeof args, stream);
@@ -175,6 +177,7 @@ void fill(TileArgs& args, const Operands& o, float* workspace, unsigned* tickets
   args.wide_c = args.wide_c != 0 && allows_quads(o.c);
   args.workspace = workspace;
   args.tickets = tickets;
+  args.bias = o.bias;
   if (o.indirect.any()) set_pointers(args, o);
 }
 
@@ -199,6 +202,11 @@ Result<bool> bind_problem(Device& device, TilePlan& plan, const Problem& p, cons
 
 namespace {
 
+KernelSpec reduce_spec_for(const KernelVariant& v) {
+  if (v.epilogue != Epilogue::none) return reduce_with_spec(v.epilogue);
+  return v.indirect ? reduce_indirect_spec() : reduce_spec();
+}
+
 Result<TilePlan> build_product(Device& device, const Choice& choice, const Problem& problem, const Operands& operands) {
   TilePlan plan;
   plan.choice = choice;
@@ -209,7 +217,7 @@ Result<TilePlan> build_product(Device& device, const Choice& choice, const Probl
   if (!tile) return Failure{tile.error()};
   plan.tile = *tile;
   if (plan.choice.split_k > 1 && choice.reduction == Reduction::kernel) {
-    Result<std::shared_ptr<Kernel>> reduce = device.build(plan.variant.indirect ? reduce_indirect_spec() : reduce_spec());
+    Result<std::shared_ptr<Kernel>> reduce = device.build(reduce_spec_for(plan.variant));
     if (!reduce) return Failure{reduce.error()};
     plan.reduce = *reduce;
   }
@@ -278,6 +286,7 @@ Result<bool> launch_relaid(Device& device, const TilePlan& plan, const Problem& 
     part.a = copies_a(relayout) ? copy_a : o.a;
     part.b = copies_b(relayout) ? copy_b : o.b;
     part.c = o.c + product.first_row(number) + product.first_column(number) * problem.ldc;
+    if (part.bias.data) part.bias.data += product.first_row(number);
     launched = launch_product(device, is_last ? relaid.last : plan, is_last ? product.last : product.panel, part, partials,
                               tickets, stream);
     if (!launched) return launched;
@@ -300,6 +309,11 @@ Result<bool> launch_plan(Device& device, const TilePlan& plan, const Problem& pr
   return (plan.relaid ? launch_relaid : launch_product)(device, plan, problem, operands, workspace, tickets, stream);
 }
 
+KernelSpec scale_spec_for(const Operands& operands) {
+  if (operands.epilogue != Epilogue::none) return scale_with_spec(operands.epilogue);
+  return operands.indirect.any() ? scale_indirect_spec() : scale_spec();
+}
+
 Result<bool> launch_scale(Device& device, const Kernel& scale, const Problem& p, const Operands& o, Stream stream) {
   // m x n may exceed 32 bits but m, n and batch may not; larger batches go in pieces.
   for (int64_t first = 0; first < p.batch; first += kMaxInt) {
@@ -309,6 +323,7 @@ Result<bool> launch_scale(Device& device, const Kernel& scale, const Problem& p,
     args.m = static_cast<int>(p.m), args.n = static_cast<int>(p.n);
     args.batch = static_cast<int>(std::min(kMaxInt, p.batch - first));
     args.beta = o.beta;
+    args.bias = {o.bias.data + first * o.bias.stride, o.bias.stride};
     if (o.indirect.scalars) args.beta_pointer = o.indirect.beta;
     if (o.indirect.arrays) args.c_array = o.indirect.c + first;
     const int64_t elements = p.m * p.n * args.batch;

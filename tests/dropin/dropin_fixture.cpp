@@ -47,13 +47,19 @@ std::string Dropin::forwarded_calls() {
   return calls;
 }
 
-std::string Dropin::check_served(const Request& r) {
+std::string Dropin::check_served(Request r, bool shared_bias) {
   const ApiCase c{r.problem, r.alpha, r.beta};
   Device& device = context_->context.device();
   const Problem& p = r.problem;
   const HostMatrix a = random_matrix(p.rows_a(), p.columns_a(), p.lda, p.stride_a, p.batch, p.extent_a(), false, 1);
   const HostMatrix b = random_matrix(p.rows_b(), p.columns_b(), p.ldb, p.stride_b, p.batch, p.extent_b(), false, 2);
   const Buffer device_a = upload(device, a, 0), device_b = upload(device, b, 0);
+  ProductCase expected{{}, p, r.alpha, r.beta};
+  expected.epilogue = r.epilogue;
+  expected.shared_bias = shared_bias;
+  const HostMatrix bias = random_bias(expected);
+  const Buffer device_bias = upload(device, bias, 1);
+  if (has_bias(r.epilogue)) r.bias = {device_bias.as<float>() + 1, bias.stride};
   const HostMatrix before = c_before(c);
   GuardedC out(device, before, 64, 0);
   const uint64_t served = dropin::calls(r.entry, Verdict::served);
@@ -63,7 +69,7 @@ std::string Dropin::check_served(const Request& r) {
   if (dropin::calls(r.entry, Verdict::served) != served + 1) return "not counted";
   HostMatrix after = before;
   if (std::string why = out.read(after); !why.empty()) return why;
-  return why_wrong({{}, p, r.alpha, r.beta}, a, b, before, after);
+  return why_wrong(expected, a, b, before, after, bias);
 }
 
 std::string Dropin::check_forwarded(const Request& r, Verdict expected) {

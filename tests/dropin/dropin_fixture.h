@@ -31,8 +31,9 @@ class Dropin : public testing::Test {
   // What reached the fake libraries since the last question.
   static std::string forwarded_calls();
 
-  // Why the request was not served rightly, or an empty string.
-  static std::string check_served(const Request& r);
+  // Why the request was not served rightly, or an empty string. Brings the bias, of a batch
+  // one for each matrix or one for all.
+  static std::string check_served(Request r, bool shared_bias = false);
 
   // Why the request did not go, for the expected reason, to the real function and nowhere else; or an empty string.
   static std::string check_forwarded(const Request& r, Verdict expected);

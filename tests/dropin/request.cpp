@@ -21,13 +21,26 @@ FakeAttributes layout_of(int64_t rows, int64_t columns, int64_t ld, int64_t batc
   return all;
 }
 
+cublasLtEpilogue_t lt_epilogue(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::bias: return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::relu: return CUBLASLT_EPILOGUE_RELU;
+    case Epilogue::bias_relu: return CUBLASLT_EPILOGUE_RELU_BIAS;
+    default: return CUBLASLT_EPILOGUE_DEFAULT;
+  }
+}
+
 cublasStatus_t call_lt(const Request& r, const float* a, const float* b, float* c) {
   const Problem& p = r.problem;
   FakeAttributes operation = r.operation;
   operation.insert({{CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, static_cast<uint64_t>(r.compute)},
                     {CUBLASLT_MATMUL_DESC_SCALE_TYPE, kFloat},
                     {CUBLASLT_MATMUL_DESC_TRANSA, r.op_a},
-                    {CUBLASLT_MATMUL_DESC_TRANSB, r.op_b}});
+                    {CUBLASLT_MATMUL_DESC_TRANSB, r.op_b},
+                    {CUBLASLT_MATMUL_DESC_EPILOGUE, lt_epilogue(r.epilogue)},
+                    {CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<uint64_t>(r.bias.data)},
+                    {CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, static_cast<uint64_t>(r.bias.stride)},
+                    {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, UINT64_MAX}});  // -1: as D
   FakeAttributes layout_a = layout_of(p.rows_a(), p.columns_a(), p.lda, p.batch, p.stride_a, r.layout_a);
   FakeAttributes layout_b = layout_of(p.rows_b(), p.columns_b(), p.ldb, p.batch, p.stride_b, {});
   FakeAttributes layout_c = layout_of(p.m, p.n, p.ldc, p.batch, p.stride_c, r.layout_c);

@@ -26,6 +26,8 @@ struct Request {
   bool null_handle = false, null_alpha = false, null_a = false, other_c = false;
   // cublasLtMatmul: attributes that differ from the plain ones.
   FakeAttributes operation, layout_a, layout_c;
+  Epilogue epilogue = Epilogue::none;
+  Bias bias{};
 };
 
 Request request(Entry entry, const Problem& problem);

@@ -13,7 +13,8 @@
 // not stored. Steps of k that it does not have are zeros in both operands, up to the next multiple of four.
 //
 // A lane that holds four adjacent rows stores them with one access where C allows it. Everything else goes through shared
-// memory, so that neighbouring lanes write neighbouring rows.
+// memory, so that neighbouring lanes write neighbouring rows. Both end in epilogue.cuh's stores, which do beta * C and the
+// epilogue.
 #pragma once
 
 #include "kernels/device/epilogue.cuh"
@@ -123,6 +124,7 @@ struct BatchProduct {
   // Rows that a lane can store at once.
   static constexpr int kAdjacent = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
   static constexpr int kColumnFloats = batch_column_floats(kConfig);
+  using Out = Output<V.epilogue>;
 
   float* shared;  // this warp's
   int lane, lane_m, lane_n;
@@ -185,7 +187,7 @@ struct BatchProduct {
   }
 
   // Straight from registers, four rows at once.
-  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const Output& out, float alpha) const {
+  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const Out& out, float alpha) const {
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) {
       GEMM_UNROLL
@@ -208,7 +210,7 @@ struct BatchProduct {
     }
   }
 
-  GEMM_DEVICE void store_staged(const Output& out) const {
+  GEMM_DEVICE void store_staged(const Out& out) const {
     if (out.wide) {
       GEMM_UNROLL
       for (int q = lane; q < BM * BN / 4; q += 32) {
@@ -221,7 +223,7 @@ struct BatchProduct {
     for (int e = lane; e < BM * BN; e += 32) store_one(out, e % BM, e / BM, shared[e / BM * kColumnFloats + e % BM]);
   }
 
-  GEMM_DEVICE void store(const float (&acc)[kRows][kColumns], const Output& out, float alpha) const {
+  GEMM_DEVICE void store(const float (&acc)[kRows][kColumns], const Out& out, float alpha) const {
     if constexpr (kAdjacent == 4) {
       if (out.wide) {
         store_direct(acc, out, alpha);
@@ -257,8 +259,7 @@ GEMM_DEVICE void batch(const TileArgs& args) {
   b.init(matrix_b<V>(args, index), args.ldb, args.n, lane);
   float acc[BatchProduct<V>::kRows][BatchProduct<V>::kColumns];
   product.run(acc, a, b, args.k);
-  const Output out = output_of<V>(args, index);
-  product.store(acc, out, alpha_of<V>(args));
+  product.store(acc, output_of<V>(args, index), alpha_of<V>(args));
 }
 
 }  // namespace gemm

@@ -10,10 +10,14 @@
 //         split 0       split 1     .. the parts     shares of the quads: q0 .. | .. | ..
 //      [ tile part ]  [ tile part ]                  of block:              0      1    2 ..
 //
+// Where it says C, the whole sum is there: beta * C is added, then comes the variant's epilogue, if it has one
+// (bias_relu.cuh).
+//
 // Every sum has a fixed order, so results are bitwise repeatable. Values are multiplied by alpha when they leave the
 // accumulators: 16-byte stores of the accumulators themselves would pin their register banks in the main loop.
 #pragma once
 
+#include "kernels/device/bias_relu.cuh"
 #include "kernels/device/indirect.cuh"
 #include "kernels/device/platform.cuh"
 
@@ -21,19 +25,22 @@ namespace gemm {
 
 GEMM_DEVICE void add(float4& sum, const float4& v) { sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w; }
 
-// One matrix of C and how it is written.
+// One matrix of C and how it is written; what is done to it last is a part of the type.
+template <Epilogue E>
 struct Output {
   float* c;
   long long ldc;
   int m, n;
   float beta;
   bool wide;  // 16-byte accesses are allowed
+  const float* bias;
 };
 
-GEMM_DEVICE void store_one(const Output& out, int row, int column, float v) {
+template <Epilogue E>
+GEMM_DEVICE void store_one(const Output<E>& out, int row, int column, float v) {
   if (row >= out.m || column >= out.n) return;
   float* c = out.c + column * out.ldc + row;
-  *c = out.beta != 0.0f ? fmaf(out.beta, *c, v) : v;
+  *c = finished<E>(out.beta != 0.0f ? fmaf(out.beta, *c, v) : v, bias_at<E>(out.bias, row));
 }
 
 // One element of C or four consecutive rows of a column, 16-byte aligned.
@@ -52,17 +59,21 @@ GEMM_DEVICE void store_at(float* c, const float (&v)[4]) {
 }
 
 // Whether C takes 16-byte stores, and every quad of a tile that ends before `row_end` is in it or not as a whole.
-GEMM_DEVICE bool takes_quads(const Output& out, int row_end) { return out.wide && (row_end <= out.m || out.m % 4 == 0); }
+template <Epilogue E>
+GEMM_DEVICE bool takes_quads(const Output<E>& out, int row_end) {
+  return out.wide && (row_end <= out.m || out.m % 4 == 0);
+}
 
 // Matrix `batch` of a product's C.
 template <KernelVariant V>
-GEMM_DEVICE Output output_of(const TileArgs& args, long long batch) {
+GEMM_DEVICE Output<V.epilogue> output_of(const TileArgs& args, long long batch) {
   float* c = matrix_c<V>(args, batch);
-  return {c, args.ldc, args.m, args.n, beta_of<V>(args), is_wide<V>(args, c)};
+  return {c, args.ldc, args.m, args.n, beta_of<V>(args), is_wide<V>(args, c), bias_of<V.epilogue>(args.bias, batch)};
 }
 
 // Four consecutive rows of one column, as many as are in C.
-GEMM_DEVICE void store_four(const Output& out, int row, int column, float4 v) {
+template <Epilogue E>
+GEMM_DEVICE void store_four(const Output<E>& out, int row, int column, float4 v) {
   if (row >= out.m || column >= out.n) return;
   if (out.wide && row + 3 < out.m) {
     float4* c = reinterpret_cast<float4*>(out.c + column * out.ldc + row);
@@ -71,7 +82,7 @@ GEMM_DEVICE void store_four(const Output& out, int row, int column, float4 v) {
       v = make_float4(fmaf(out.beta, old.x, v.x), fmaf(out.beta, old.y, v.y), fmaf(out.beta, old.z, v.z),
                       fmaf(out.beta, old.w, v.w));
     }
-    *c = v;
+    *c = finished<E>(v, out.bias, row);
     return;
   }
   store_one(out, row, column, v.x);
@@ -108,8 +119,9 @@ struct TileItem {
 };
 
 // Where one block's results go.
+template <Epilogue E>
 struct TileTarget {
-  Output out;
+  Output<E> out;
   int row, column;          // of the tile in C
   float4* partials;         // this tile's [split][BN][BM] in the workspace, when k is split
   long long first_partial;  // split 0 lies this many tiles further (stream-k; else 0)
@@ -128,35 +140,36 @@ struct ComputingThreads {
   }
 };
 
-template <int BM, int BN, int Threads, class Sync = ComputingThreads<LoadPath::async, Threads>>
+template <int BM, int BN, int Threads, Epilogue E, class Sync = ComputingThreads<LoadPath::async, Threads>>
 struct TileEnd {
+  using Target = TileTarget<E>;
   static constexpr int kQuads = BM * BN / 4;  // of four rows
 
   // Quad q of the finished sum over the slices: to C, or to this block's slot of the workspace.
-  GEMM_DEVICE static void put(const TileTarget& target, int q, const float4& v) {
+  GEMM_DEVICE static void put(const Target& target, int q, const float4& v) {
     if (target.split_k == 1)
       store_quad(target, q, v);
     else
       partial_tile(target, target.split)[q] = v;
   }
 
-  GEMM_DEVICE static float4* partial_tile(const TileTarget& target, int split) {
+  GEMM_DEVICE static float4* partial_tile(const Target& target, int split) {
     return target.partials + (split == 0 ? target.first_partial : split) * kQuads;
   }
 
-  GEMM_DEVICE static void store_quad(const TileTarget& target, int q, const float4& v) {
+  GEMM_DEVICE static void store_quad(const Target& target, int q, const float4& v) {
     store_four(target.out, target.row + q % (BM / 4) * 4, target.column + q / (BM / 4), v);
   }
 
   // The same where C takes its quads (takes_quads) and beta is 0.
-  GEMM_DEVICE static void store_whole_quad(const TileTarget& target, int q, const float4& v) {
+  GEMM_DEVICE static void store_whole_quad(const Target& target, int q, const float4& v) {
     const int row = target.row + q % (BM / 4) * 4, column = target.column + q / (BM / 4);
     if (row < target.out.m && column < target.out.n)
-      *reinterpret_cast<float4*>(target.out.c + column * target.out.ldc + row) = v;
+      *reinterpret_cast<float4*>(target.out.c + column * target.out.ldc + row) = finished<E>(v, target.out.bias, row);
   }
 
   // Sum of quad q over splits [begin, end).
-  GEMM_DEVICE static float4 sum_splits(const TileTarget& target, int q, int begin, int end) {
+  GEMM_DEVICE static float4 sum_splits(const Target& target, int q, int begin, int end) {
     float4 sum = load_from_l2(partial_tile(target, begin) + q);
     const float4* p = target.partials + static_cast<long long>(begin) * kQuads + q;
     for (int s = begin + 1; s < end; ++s) {
@@ -170,7 +183,7 @@ struct TileEnd {
 
   // Adds the parts of a tile that lie at `part` in the shared memory of a cluster's blocks, one for each split. Every block
   // finishes an equal share of the quads.
-  GEMM_DEVICE static void reduce_cluster(const TileTarget& target, SharedPointer part) {
+  GEMM_DEVICE static void reduce_cluster(const Target& target, SharedPointer part) {
     const int begin = kQuads * target.split / target.split_k, end = kQuads * (target.split + 1) / target.split_k;
     for (int q = begin + static_cast<int>(threadIdx.x); q < end; q += Threads) {
       float4 sum = make_float4(-0.0f, -0.0f, -0.0f, -0.0f);
@@ -188,7 +201,7 @@ struct TileEnd {
   }
 
   // True in the tile's last block, once all others have written their partial tiles. `flag` is in shared memory.
-  GEMM_DEVICE static bool is_last_block(const TileTarget& target, unsigned* flag) {
+  GEMM_DEVICE static bool is_last_block(const Target& target, unsigned* flag) {
     device_fence();
     Sync::wait();
     if (threadIdx.x == 0) {
@@ -202,7 +215,7 @@ struct TileEnd {
 
   // Adds the splits of a tile. Where a tile has fewer quads than the block has threads, groups of threads share the splits
   // and their sums are added in group order; `scratch` holds one quad per thread.
-  GEMM_DEVICE static void reduce_splits(const TileTarget& target, float4* scratch) {
+  GEMM_DEVICE static void reduce_splits(const Target& target, float4* scratch) {
     const int tid = static_cast<int>(threadIdx.x);
     if constexpr (kQuads * 2 > Threads) {
       for (int q = tid; q < kQuads; q += Threads) store_quad(target, q, sum_splits(target, q, 0, target.split_k));
@@ -238,9 +251,9 @@ GEMM_DEVICE TileItem block_item(const TileArgs& args, int tile_m, int tile_n) {
 
 // Where its results go.
 template <KernelVariant V>
-GEMM_DEVICE TileTarget block_target(const TileArgs& args, const TileItem& item) {
+GEMM_DEVICE TileTarget<V.epilogue> block_target(const TileArgs& args, const TileItem& item) {
   const long long tile = static_cast<long long>(item.batch) * args.tiles_m * args.tiles_n + item.tile;
-  TileTarget target;
+  TileTarget<V.epilogue> target;
   target.out = output_of<V>(args, item.batch);
   target.row = item.row;
   target.column = item.column;

@@ -6,6 +6,7 @@
 // aligned (is_aligned).
 #pragma once
 
+#include "kernels/device/bias_relu.cuh"
 #include "kernels/device/platform.cuh"
 
 namespace gemm {
@@ -56,17 +57,21 @@ GEMM_DEVICE bool is_wide(const TileArgs& args, const float* c) {
   return args.wide_c != 0;
 }
 
-// C = beta * C for the elements of `batch` matrices, shared by all threads of the grid. `matrix(i)` is matrix i of C. With
-// beta = 0, C is not read.
-template <class Matrix>
-GEMM_DEVICE void scale_matrices(const Matrix& matrix, long long ldc, int m, int n, int batch, float beta) {
+// C = beta * C, and the epilogue, for the elements of `batch` matrices, shared by all threads of the grid. `matrix(i)` is
+// matrix i of C. With beta = 0, C is not read.
+template <Epilogue E, class Matrix>
+GEMM_DEVICE void scale_matrices(const Matrix& matrix, long long ldc, int m, int n, int batch, float beta, const Bias& bias) {
   const long long per_matrix = static_cast<long long>(m) * n, total = per_matrix * batch;
   const long long threads = static_cast<long long>(gridDim.x) * gridDim.y * gridDim.z * blockDim.x;
   const long long block = (static_cast<long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   for (long long i = block * blockDim.x + threadIdx.x; i < total; i += threads) {
     const long long element = i % per_matrix;
     float* c = matrix(i / per_matrix) + element / m * ldc + element % m;
-    *c = beta != 0.0f ? beta * *c : 0.0f;
+    float x = beta != 0.0f ? beta * *c : 0.0f;
+    // Without an epilogue not even an unused remainder may be here: it changes the registers of indirect kernels.
+    if constexpr (E != Epilogue::none)
+      x = finished<E>(x, bias_at<E>(bias_of<E>(bias, i / per_matrix), static_cast<int>(element % m)));
+    *c = x;
   }
 }
 
@@ -75,8 +80,8 @@ template <KernelVariant V>
 GEMM_DEVICE bool only_scales(const TileArgs& args) {
   if constexpr (V.indirect) {
     if (alpha_of<V>(args) != 0.0f) return false;
-    scale_matrices([&](long long i) { return matrix_c<V>(args, i); }, args.ldc, args.m, args.n, args.batch,
-                   beta_of<V>(args));
+    scale_matrices<V.epilogue>([&](long long i) { return matrix_c<V>(args, i); }, args.ldc, args.m, args.n, args.batch,
+                               beta_of<V>(args), args.bias);
     return true;
   }
   return false;

@@ -38,8 +38,8 @@ GEMM_DEVICE float element_b(const LadderArgs& args, int k, int column) {
   return k < args.k && column < args.n ? args.b[k + column * args.ldb] : 0.0f;
 }
 
-GEMM_DEVICE Output ladder_output(const LadderArgs& args) {
-  return {args.c, args.ldc, args.m, args.n, args.beta, args.wide != 0};
+GEMM_DEVICE Output<Epilogue::none> ladder_output(const LadderArgs& args) {
+  return {args.c, args.ldc, args.m, args.n, args.beta, args.wide != 0, nullptr};
 }
 
 // One result of C, straight from global memory: what rungs 1 and 2 do with each thread.

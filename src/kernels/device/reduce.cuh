@@ -30,18 +30,23 @@ GEMM_DEVICE void reduce_splits_to(const ReduceArgs& args, const OutputOf& output
 
 GEMM_DEVICE void reduce_splits(const ReduceArgs& args) {
   reduce_splits_to(args, [&](long long batch) {
-    return Output{args.c + batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0};
+    return Output<Epilogue::none>{
+        args.c + batch * args.stride_c, args.ldc, args.m, args.n, args.beta, args.wide_c != 0, nullptr};
   });
 }
 
-// After a tile kernel with `indirect`, which has scaled C already where alpha is 0.
-GEMM_DEVICE void reduce_splits_indirect(const ReduceArgs& args) {
+// After a tile kernel with an epilogue, which is done here, or with `indirect`, which has done all where alpha is 0.
+template <Epilogue E>
+GEMM_DEVICE void reduce_splits_with(const ReduceArgs& args) {
   if (args.alpha_pointer && *args.alpha_pointer == 0.0f) return;
   reduce_splits_to(args, [&](long long batch) {
     float* c = args.c_array ? args.c_array[batch] : args.c + batch * args.stride_c;
     const float beta = args.beta_pointer ? *args.beta_pointer : args.beta;
-    return Output{c, args.ldc, args.m, args.n, beta, args.wide_c != 0 && is_multiple(c, 4)};
+    const bool wide = args.wide_c != 0 && is_multiple(c, 4);
+    return Output<E>{c, args.ldc, args.m, args.n, beta, wide, bias_of<E>(args.bias, batch)};
   });
 }
+
+GEMM_DEVICE void reduce_splits_indirect(const ReduceArgs& args) { reduce_splits_with<Epilogue::none>(args); }
 
 }  // namespace gemm

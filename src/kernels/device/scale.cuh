@@ -17,10 +17,14 @@ GEMM_DEVICE void scale(const ScaleArgs& args) {
   }
 }
 
-// The same with beta, or the matrices, found by pointers on the GPU.
-GEMM_DEVICE void scale_indirect(const ScaleArgs& args) {
+// The same, then an epilogue. Beta, or the matrices, may be found by pointers on the GPU.
+template <Epilogue E>
+GEMM_DEVICE void scale_with(const ScaleArgs& args) {
   const auto matrix = [&](long long i) { return args.c_array ? args.c_array[i] : args.c + i * args.stride_c; };
-  scale_matrices(matrix, args.ldc, args.m, args.n, args.batch, args.beta_pointer ? *args.beta_pointer : args.beta);
+  scale_matrices<E>(matrix, args.ldc, args.m, args.n, args.batch, args.beta_pointer ? *args.beta_pointer : args.beta,
+                    args.bias);
 }
+
+GEMM_DEVICE void scale_indirect(const ScaleArgs& args) { scale_with<Epilogue::none>(args); }
 
 }  // namespace gemm

@@ -184,7 +184,8 @@ struct StreamBlock {
   static constexpr int BM = kConfig.BM, BN = kConfig.BN;
   static constexpr int kRows = Layout::kRows, kColumns = Layout::kColumns, kStages = kConfig.stages;
   static constexpr int kLaneFloats = kRows * kColumns + kStreamPad;  // of one lane's sums in shared memory
-  using End = TileEnd<BM, BN, Layout::kThreads>;
+  using End = TileEnd<BM, BN, Layout::kThreads, V.epilogue>;
+  using Target = typename End::Target;
   using Sums = float[kColumns][kRows];
 
   // acc += four k of the lane's rows times those of every column; `columns` points at the lane's k in the chunk.
@@ -264,7 +265,7 @@ struct StreamBlock {
   }
 
   // The same, straight to C.
-  GEMM_DEVICE static void store_direct(const Sums& acc, const TileTarget& target, float alpha) {
+  GEMM_DEVICE static void store_direct(const Sums& acc, const Target& target, float alpha) {
     GEMM_UNROLL
     for (int q = 0; q < kRows * kColumns / 4; ++q) {
       const int row = Layout::row(Layout::warp(), Layout::lane(), row_of(q)), column = column_of(q);
@@ -292,7 +293,7 @@ struct StreamBlock {
   }
 
   // The slices' tiles meet in shared memory and are added in slice order.
-  GEMM_DEVICE static void add_slices(const Sums& acc, const TileTarget& target, float alpha) {
+  GEMM_DEVICE static void add_slices(const Sums& acc, const Target& target, float alpha) {
     float* tiles = dynamic_shared() + stream_lane_floats(kConfig);
     block_barrier();  // the chunks are free
     if constexpr (Layout::kLanesK > 1)
@@ -321,7 +322,7 @@ struct StreamBlock {
     return block_item<BM, BN>(args, tile_m, tile_n);
   }
 
-  GEMM_DEVICE static void finish(const Sums& acc, const TileTarget& target, float alpha, bool use_tickets) {
+  GEMM_DEVICE static void finish(const Sums& acc, const Target& target, float alpha, bool use_tickets) {
     if constexpr (kConfig.slices > 1 || Layout::kLanesK > 1) {
       add_slices(acc, target, alpha);
     } else if (target.split_k == 1) {

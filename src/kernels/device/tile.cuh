@@ -36,7 +36,8 @@ struct Tile {
   static constexpr int kRows = kConfig.thread_rows(), kColumns = kConfig.thread_columns();
   static constexpr bool kStaged = kConfig.load == LoadPath::register_staged;
   using Sync = ComputingThreads<kConfig.load, kThreads>;
-  using End = TileEnd<BM, BN, kThreads, Sync>;
+  using End = TileEnd<BM, BN, kThreads, V.epilogue, Sync>;
+  using Target = typename End::Target;
 
   using OperandA = Operand<V, true>;
   using OperandB = Operand<V, false>;
@@ -202,7 +203,7 @@ struct Tile {
   // Straight from registers to C. How is decided once for the whole tile: with a decision for each access, 60 instructions
   // apart, 1024 x 1024 x 128 took 9.6 us instead of 8.7 (docs/performance.md, "Stores without branches").
   template <class Scale>
-  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const TileTarget& target, const Scale& scale,
+  GEMM_DEVICE void store_direct(const float (&acc)[kRows][kColumns], const Target& target, const Scale& scale,
                                 Part part = {0, kResults}) const {
     constexpr int kWidest = FragmentA::kAdjacent % 4 == 0 ? 4 : 1;
     const bool widest = kWidest == 1 || takes_quads(target.out, target.row + BM);
@@ -212,13 +213,21 @@ struct Tile {
       widest ? store_as<kWidest, true>(acc, target, scale, part) : store_as<1, true>(acc, target, scale, part);
   }
 
+  // The bias of this thread's rows, read once for all columns.
+  GEMM_DEVICE static void load_bias(float (&bias)[kRows], const float* first, int rows) {
+    GEMM_UNROLL
+    for (int i = 0; i < kRows; ++i)
+      bias[i] = FragmentA::row(0, i) < rows ? bias_at<V.epilogue>(first, FragmentA::row(0, i)) : 0.0f;
+  }
+
   // `Width` rows at once. C is loaded for a whole column before any of it is used, so that the loads wait together.
   template <int Width, bool AddsC, class Scale>
-  GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const TileTarget& target, const Scale& scale,
-                            Part part) const {
-    const Output& out = target.out;
+  GEMM_DEVICE void store_as(const float (&acc)[kRows][kColumns], const Target& target, const Scale& scale, Part part) const {
+    const Output<V.epilogue>& out = target.out;
     const int row = target.row + row_of(0), column = target.column + column_of(0);
     float* corner = out.c + column * out.ldc + row;
+    float bias[kRows] = {};
+    if constexpr (has_bias(V.epilogue)) load_bias(bias, out.bias + row, out.m - row);
     GEMM_UNROLL
     for (int j = 0; j < kColumns; ++j) {
       if (!part.has_column(j)) continue;
@@ -237,6 +246,7 @@ struct Tile {
         for (int e = 0; e < Width; ++e) {
           v[e] = scale(acc[i + e][j]);
           if constexpr (AddsC) v[e] = fmaf(out.beta, old[i + e], v[e]);
+          v[e] = finished<V.epilogue>(v[e], bias[i + e]);
         }
         if (FragmentA::row(0, i) < rows) store_at(line + FragmentA::row(0, i), v);
       }
@@ -320,7 +330,7 @@ struct Tile {
     }
   }
 
-  GEMM_DEVICE void store_sum(const float (&acc)[kRows][kColumns], const TileTarget& target, TimesAlpha scale) const {
+  GEMM_DEVICE void store_sum(const float (&acc)[kRows][kColumns], const Target& target, TimesAlpha scale) const {
     Sync::wait();  // the ring is free, or the last tile's shares are read
     GEMM_UNROLL
     for (int s = 0; s < kSlices; ++s)
@@ -340,7 +350,7 @@ struct Tile {
   }
 
   // The blocks' parts meet in the shared memory of the cluster.
-  GEMM_DEVICE void add_cluster(const float (&acc)[kRows][kColumns], const TileTarget& target, TimesAlpha scale) const {
+  GEMM_DEVICE void add_cluster(const float (&acc)[kRows][kColumns], const Target& target, TimesAlpha scale) const {
     if constexpr (kSlices > 1) {
       float4* tile = reinterpret_cast<float4*>(slices_area());
       add_slices(acc, scale, [tile](int q, const float4& sum) { tile[q] = sum; });
@@ -354,7 +364,7 @@ struct Tile {
   }
 
   // To C, or to the workspace, where the parts meet.
-  GEMM_DEVICE void finish_alone(const float (&acc)[kRows][kColumns], const TileTarget& target, TimesAlpha scale,
+  GEMM_DEVICE void finish_alone(const float (&acc)[kRows][kColumns], const Target& target, TimesAlpha scale,
                                 bool use_tickets, unsigned* flag) const {
     if constexpr (kSlices > 1 && slices_share_sum(V)) {
       store_sum(acc, target, scale);
@@ -373,7 +383,7 @@ struct Tile {
   }
 
   // `flag` is a word of shared memory.
-  GEMM_DEVICE void finish(const float (&acc)[kRows][kColumns], const TileTarget& target, float alpha, bool use_tickets,
+  GEMM_DEVICE void finish(const float (&acc)[kRows][kColumns], const Target& target, float alpha, bool use_tickets,
                           unsigned* flag) const {
     if constexpr (V.cluster)
       add_cluster(acc, target, TimesAlpha{alpha});

@@ -89,10 +89,10 @@ struct Work {
     item.row = tile_m * BM, item.column = tile_n * BN;
   }
 
-  GEMM_DEVICE TileTarget target_of(int number) const {
+  GEMM_DEVICE TileTarget<V.epilogue> target_of(int number) const {
     const TileItem item = item_of(number);
     const long long tile = static_cast<long long>(item.batch) * args.tiles_m * args.tiles_n + item.tile;
-    TileTarget target;
+    TileTarget<V.epilogue> target;
     target.out = output_of<V>(args, item.batch);
     target.row = item.row;
     target.column = item.column;

@@ -65,11 +65,13 @@ struct Operands {
   const float* a;
   const float* b;
   float* c;
+  const float* bias;  // m numbers
 };
 
 struct Step {
   Sizes sizes;
   std::function<cublasStatus_t(const Sizes&, const Operands&)> run;
+  bool bias_relu = false;  // C = max(A^T * B + bias, 0)
 };
 
 const float kOne = 1, kZero = 0;
@@ -123,19 +125,28 @@ cublasStatus_t device_scalars(const Sizes& s, const Operands& o) {
   return status;
 }
 
-cublasStatus_t light(const Sizes& s, const Operands& o) {
+cublasStatus_t light_with(const Sizes& s, const Operands& o, bool bias_relu) {
   static cublasLtMatmulDesc_t operation = nullptr;
   static cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   if (!operation) {
     const cublasOperation_t transpose = CUBLAS_OP_T;
     check(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
     check(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose), "TRANSA");
+    if (bias_relu) {
+      const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
+      check(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue),
+            "EPILOGUE");
+      check(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof o.bias), "BIAS");
+    }
     check(cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, s.k, s.m, s.k), "layout of A");
     check(cublasLtMatrixLayoutCreate(&b, CUDA_R_32F, s.k, s.n, s.k), "layout of B");
     check(cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, s.m, s.n, s.m), "layout of C");
   }
   return cublasLtMatmul(o.light, operation, &kOne, o.a, a, o.b, b, &kZero, o.c, c, o.c, c, nullptr, nullptr, 0, nullptr);
 }
+
+cublasStatus_t light(const Sizes& s, const Operands& o) { return light_with(s, o, false); }
+cublasStatus_t light_bias_relu(const Sizes& s, const Operands& o) { return light_with(s, o, true); }
 
 const std::map<std::string, Step>& steps() {
   static const std::map<std::string, Step> all = {
@@ -146,6 +157,7 @@ const std::map<std::string, Step>& steps() {
       {"Sgemm 1000x1000x1000, scalars on the GPU", {{1000, 1000, 1000}, device_scalars}},
       {"GemmEx 2048x256x1024", {{2048, 256, 1024}, gemm_ex}},
       {"LtMatmul 1024x512x768", {{1024, 512, 768}, light}},
+      {"LtMatmul 1000x511x768, bias and ReLU", {{1000, 511, 768}, light_bias_relu, true}},
   };
   return all;
 }
@@ -165,6 +177,14 @@ std::vector<double> magnitudes(const std::vector<float>& x) {
   std::vector<double> all(x.size());
   std::transform(x.begin(), x.end(), all.begin(), [](float value) { return std::fabs(static_cast<double>(value)); });
   return all;
+}
+
+void add_bias_relu(const std::vector<float>& bias, std::vector<double>& exact, std::vector<double>& magnitude) {
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double added = bias[i % bias.size()];
+    exact[i] = std::max(exact[i] + added, 0.0);
+    magnitude[i] += std::fabs(added);
+  }
 }
 
 std::vector<float> random_numbers(size_t count, unsigned seed) {
@@ -199,15 +219,17 @@ int run_step(const Step& step) {
   check(cublasCreate(&handle), "cublasCreate");
   check(cublasLtCreate(&light_handle), "cublasLtCreate");
   const std::vector<float> a = random_numbers(s.a(), 1), b = random_numbers(s.b(), 2);
-  const DeviceArray<float> device_a(a), device_b(b), c(s.c());
+  const std::vector<float> bias = random_numbers(static_cast<size_t>(s.m), 3);
+  const DeviceArray<float> device_a(a), device_b(b), c(s.c()), device_bias(bias);
   check(cudaMemset(c.data, 0xff, s.c() * sizeof(float)), "filling C with NaN");
-  const Operands operands{handle, light_handle, device_a.data, device_b.data, c.data};
+  const Operands operands{handle, light_handle, device_a.data, device_b.data, c.data, device_bias.data};
   check(step.run(s, operands), "the product");
   check(cudaDeviceSynchronize(), "the product");
 
   const std::vector<float> result = c.on_host();
-  const std::vector<double> exact = exact_product(handle, s, {a.begin(), a.end()}, {b.begin(), b.end()});
-  const std::vector<double> magnitude = exact_product(handle, s, magnitudes(a), magnitudes(b));
+  std::vector<double> exact = exact_product(handle, s, {a.begin(), a.end()}, {b.begin(), b.end()});
+  std::vector<double> magnitude = exact_product(handle, s, magnitudes(a), magnitudes(b));
+  if (step.bias_relu) add_bias_relu(bias, exact, magnitude);
   double worst = 0, sum = 0;
   for (size_t i = 0; i < result.size(); ++i) {
     const double bound = kEps * (4 + 2 * std::sqrt(s.k)) * magnitude[i] + 1e-36;

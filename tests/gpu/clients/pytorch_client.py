@@ -1,4 +1,4 @@
-"""PyTorch as a client of cuBLAS: single products, a linear layer, and training steps, all in FP32 without TF32.
+"""PyTorch as a client of cuBLAS: single products, linear layers, and training steps, all in FP32 without TF32.
 
     python3 pytorch_client.py LABEL [STEP...]        one JSON line for each step; exit status 77 without a GPU
 """
@@ -20,14 +20,17 @@ def random(*shape):
     return torch.randn(*shape).cuda()
 
 
-def product_error(result, a, b, added=None):
-    """Largest error of result = a @ b + added, in units of the bound that FP32 sums of this length keep to."""
+def product_error(result, a, b, added=None, relu=False):
+    """Largest error of result = a @ b + added, or of ReLU of it, in units of the bound that FP32 sums of this length keep
+    to."""
     exact = a.double() @ b.double()
     magnitude = a.double().abs() @ b.double().abs()
     bound = EPS * (4 + 2 * math.sqrt(a.shape[-1])) * magnitude + 1e-36
     if added is not None:
         exact = exact + added.double()
         bound = bound + 4 * EPS * added.double().abs()
+    if relu:
+        exact = exact.clamp(min=0)
     scaled = ((result.double() - exact).abs() / bound).max().item()
     return scaled if math.isfinite(scaled) else math.inf, exact.sum().item()
 
@@ -98,6 +101,16 @@ def linear():
         )
 
     return run, check
+
+
+def linear_relu():
+    """Bias and ReLU as an epilogue of the product, as PyTorch's compiler asks for it too."""
+    x, weight, bias = random(4096, 1024), random(1024, 1024), random(1024)
+
+    def run():
+        return torch._addmm_activation(bias, x, weight.T)
+
+    return run, lambda: bounded(product_error(run(), x, weight.T, bias, relu=True))
 
 
 class Attention(nn.Module):
@@ -196,6 +209,7 @@ STEPS = {
     "bmm 64 of 256x256x64": bmm,
     "captured mm 512x512x512": captured_mm,
     "linear 4096x1024x1024": linear,
+    "linear, ReLU 4096x1024x1024": linear_relu,
     "transformer training": training(
         lambda: nn.Sequential(*[TransformerLayer(512, 8) for _ in range(2)]),
         lambda: (random(8, 256, 512), random(8, 256, 512)),
