@@ -11,7 +11,8 @@ constexpr Epilogue kEpilogues[] = {Epilogue::none, Epilogue::bias, Epilogue::rel
 
 // A context as the drop-in opens it.
 struct Served {
-  Handle handle{make_context(make_emulated_device(), {.find_table = false, .cublas_is_callers = true})};
+  Handle handle{make_context(make_emulated_device(),
+                             {.find_table = false, .warn = [](const std::string&) {}, .cublas_is_callers = true})};
   gemm_context_t* context() const { return handle.get(); }
   Device& device() const { return context()->context.device(); }
   gemm_statistics_t statistics() const {
