@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <map>
 
@@ -95,7 +96,10 @@ class Fit {
     }
     LearnedModel model;
     model.problems = measured_problems_;
-    for (uint64_t seed = 1; seed <= kNetworks; ++seed) keep(fit_network(problems_, kernels_, seed), model);
+    std::vector<std::future<FittedNetwork>> networks;  // each takes seconds, and a core
+    for (uint64_t seed = 1; seed <= kNetworks; ++seed)
+      networks.push_back(std::async(std::launch::async, [this, seed] { return fit_network(problems_, kernels_, seed); }));
+    for (std::future<FittedNetwork>& network : networks) keep(network.get(), model);
     table_.learned_model = std::move(model);
   }
 
