@@ -8,8 +8,8 @@
 namespace gemm {
 namespace {
 
-constexpr size_t kSplitParents = 4;         // the best of the screen whose neighbours are tried
-constexpr size_t kNeighboursPerParent = 4;  // splits and reductions of each
+constexpr size_t kParents = 4;              // the best of the screen whose neighbours are tried
+constexpr size_t kNeighboursPerParent = 4;  // splits and reductions of each, or copies of its operands
 constexpr size_t kMostRefined = 12;
 constexpr size_t kFinalists = 5;
 
@@ -75,12 +75,13 @@ bool PointTuner::tune(const Problem& problem, const std::vector<Choice>& candida
   std::vector<Choice> screened = candidates;
   StageEnd end = run_stage(problem, screened, Stage::screen);
   if (!end.complete()) return give_up(problem, end);
-  for (const Choice& parent : best_of(problem, Stage::screen, candidates, kSplitParents)) {
-    add_new(screened, split_neighbours(parent, problem, device_), kNeighboursPerParent);
-    add_new(screened, relayout_neighbours(parent, problem, device_), kNeighboursPerParent);
+  // Copies of operands last, since a kernel is worth trying with them once its best way to share k is known.
+  for (const auto& neighbours_of : {split_neighbours, relayout_neighbours}) {
+    for (const Choice& parent : best_of(problem, Stage::screen, screened, kParents))
+      add_new(screened, neighbours_of(parent, problem, device_), kNeighboursPerParent);
+    end = run_stage(problem, screened, Stage::screen);
+    if (!end.complete()) return give_up(problem, end);
   }
-  end = run_stage(problem, screened, Stage::screen);
-  if (!end.complete()) return give_up(problem, end);
 
   const size_t third = std::clamp<size_t>(screened.size() / 3, kFinalists, kMostRefined);
   const std::vector<Choice> refined = best_of(problem, Stage::screen, screened, third);
