@@ -108,7 +108,7 @@ TEST(Selector, PredictsByTheMeanOfAllNetworks) {
     const KernelCost cost(choice.config, table.device);
     const CostProblem problem(relaid_problem(choice.relayout, one.problem));
     const ProductCost product(cost, problem);
-    const CostTerms terms = product.terms(product.split(choice.split_k), choice.reduction);
+    const CostTerms terms = product.terms(choice.split_k, choice.reduction);
     const ChoiceInputs inputs = choice_inputs(cost, problem, choice.split_k, choice.reduction, terms);
     double sum = 0;
     for (size_t i = 0; i < table.learned_model->networks.size(); ++i)
