@@ -10,8 +10,9 @@ inline constexpr double kStreamSetupUs = 0.6;  // the short operand's first chun
 inline constexpr double kBatchSetupUs = 0.2;   // 4096 matrices of 16^3 take 5.0 us, 2.9 of them DRAM
 inline constexpr double kFmaShare = 0.4;       // of the FMA rate, between loads that no other warp of the block shares
 
+// But for the reduction of a split k.
 template <class N>
-Terms<N> stream_terms(const Product<N>& product, const Split<N>& split, Reduction reduction) {
+Terms<N> stream_terms(const Product<N>& product, const Split<N>& split) {
   const KernelNumbers<N>& kernel = product.kernel;
   const CostProblem& p = product.problem;
   const N active = least(split.blocks, kernel.blocks);
@@ -22,11 +23,9 @@ Terms<N> stream_terms(const Product<N>& product, const Split<N>& split, Reductio
   const N l2_bytes = product.tiles * (kernel.BM + kernel.BN) * (4 * p.k);
   Terms<N> terms;
   terms.fixed = kLaunchUs + kStreamSetupUs + split.blocks * kCtaUs;
-  terms.compute =
-      product.tiles * kernel.BM * kernel.BN * p.k / (kLanesPerSm * kFmaShare * busy_sms) * kernel.us_per_slot;
+  terms.compute = product.tiles * kernel.BM * kernel.BN * p.k / (kLanesPerSm * kFmaShare * busy_sms) * kernel.us_per_slot;
   terms.memory = most(p.bytes / dram, l2_bytes / (kL2BytesPerUsPerSm * busy_sms));
   terms.latency = kMemoryLatencyUs;
-  terms.reduction = split_us(product, split, reduction);
   return terms;
 }
 

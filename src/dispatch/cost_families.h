@@ -55,20 +55,19 @@ N slices_us(const KernelNumbers<N>& kernel, const Split<N>& split) {
   return kernel.slices_us * kernel.by_sms.parts(split.blocks);
 }
 
-// Partial tiles are written, read and added, by a ticket, a second kernel or a cluster; 0 where k is not split.
+// Partial tiles are written, read and added, by a ticket, a second kernel or a cluster.
 template <class N>
 N split_us(const Product<N>& product, const Split<N>& split, Reduction reduction) {
   const KernelNumbers<N>& kernel = product.kernel;
-  const auto is_split = split.count > 1.0;
   // Each block reads its share of all the parts, which is as much as one tile.
   if (reduction == Reduction::cluster)
-    return where(is_split, kClusterUs + kernel.by_sms.parts(split.blocks) * kernel.tile_bytes * (1 / kPeerBytesPerUs), 0.0);
-  const N us_per_tile = kernel.tile_bytes * (1 / kL2BytesPerUsPerSm);                       // by one multiprocessor
-  const N all_us = split.blocks * us_per_tile * kernel.by_sms.inverse;                      // by all of them
+    return kClusterUs + kernel.by_sms.parts(split.blocks) * kernel.tile_bytes * (1 / kPeerBytesPerUs);
+  const N us_per_tile = kernel.tile_bytes * (1 / kL2BytesPerUsPerSm);   // by one multiprocessor
+  const N all_us = split.blocks * us_per_tile * kernel.by_sms.inverse;  // by all of them
   const N write = most(us_per_tile, all_us);
-  if (reduction == Reduction::kernel) return where(is_split, kSecondKernelUs + write + all_us, 0.0);
+  if (reduction == Reduction::kernel) return kSecondKernelUs + write + all_us;
   // The last block of a tile reads all partial tiles alone.
-  return where(is_split, kTicketUs + write + kernel.by_sms.parts(product.tiles) * split.count * us_per_tile, 0.0);
+  return kTicketUs + write + kernel.by_sms.parts(product.tiles) * split.count * us_per_tile;
 }
 
 }  // namespace gemm::cost

@@ -6,9 +6,9 @@ namespace gemm {
 namespace cost {
 namespace {
 
-constexpr double kSharedBytesPerClock = 128;      // of an SM
-constexpr double kLatencyShare = 0.6;             // of a stage's arrival that other stages do not hide
-constexpr double kClusteredShare = 0.85;          // of the multiprocessors that clusters of three and more take (112 of 132)
+constexpr double kSharedBytesPerClock = 128;  // of an SM
+constexpr double kLatencyShare = 0.6;         // of a stage's arrival that other stages do not hide
+constexpr double kClusteredShare = 0.85;      // of the multiprocessors that clusters of three and more take (112 of 132)
 
 // Number of a load width.
 int width(int floats) { return floats == 4 ? 2 : floats - 1; }
@@ -104,7 +104,10 @@ KernelCost::KernelCost(const KernelConfig& c, const DeviceInfo& device)
 }
 
 CostTerms ProductCost::terms(int split, Reduction reduction) const {
-  return cost::terms_of(product_, product_.split(split), reduction);
+  const cost::Split<double> shares = product_.split(split);
+  CostTerms terms = cost::terms_of(product_, shares, reduction == Reduction::cluster, reduction == Reduction::stream_k);
+  if (split > 1) terms.reduction += cost::split_us(product_, shares, reduction);
+  return terms;
 }
 
 int blocks_per_sm(const KernelConfig& config, const DeviceLimits& limits) {

@@ -1,4 +1,5 @@
-// What the formulas of the cost model (cost_formulas.h) work on. N is a double, for one kernel, or Lanes, for eight at a time.
+// What the formulas of the cost model (cost_formulas.h) work on. N is a double, for one kernel, or Lanes, for eight at a
+// time.
 #pragma once
 
 #include <array>
@@ -30,14 +31,14 @@ struct Terms {
 };
 
 // What whole numbers are divided by, rounding up. A multiplication, since a choice divides some thousand times: by half less
-// than the number, so that its rounding cannot reach the next whole one. Exact for quotients of numbers up to 2^50, of floats up
-// to 2^20; beyond, one more or less does not matter.
+// than the number, so that its rounding cannot reach the next whole one. Exact for quotients of numbers up to 2^50, of
+// floats up to 2^20; beyond, one more or less does not matter.
 template <class N>
 struct DivisorOf {
   DivisorOf() = default;
   explicit DivisorOf(const N& divisor) : inverse(1.0 / divisor) {}
-  N parts(const N& n) const { return whole((n - 0.5) * inverse) + 1.0; }    // of `n` from 1 on
-  N whole_parts(const N& n) const { return whole((n + 0.5) * inverse); }    // rounding down
+  N parts(const N& n) const { return whole((n - 0.5) * inverse) + 1.0; }  // of `n` from 1 on
+  N whole_parts(const N& n) const { return whole((n + 0.5) * inverse); }  // rounding down
 
   N inverse;
 };
@@ -54,13 +55,13 @@ template <class N>
 struct KernelNumbers {
   N BM, BN, BK;
   DivisorOf<N> by_BM, by_BN, by_BK;
-  N resident;           // blocks that fit a multiprocessor at a time
-  N blocks;             // that fit all of them
-  N clustered_blocks;   // the same, in clusters of three and more
+  N resident;          // blocks that fit a multiprocessor at a time
+  N blocks;            // that fit all of them
+  N clustered_blocks;  // the same, in clusters of three and more
   DivisorOf<N> by_blocks, by_clustered_blocks;
   N sm_count;
   DivisorOf<N> by_sms, by_clustered_sms;
-  N us_per_slot;        // of an issue slot: a clock
+  N us_per_slot;  // of an issue slot: a clock
   N stage_bytes, tile_bytes;
   N slices_us;               // of one block
   N latency_us;              // of one stage after the other

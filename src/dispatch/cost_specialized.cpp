@@ -4,8 +4,8 @@
 namespace gemm::cost {
 namespace {
 
-constexpr double kSlotsPerStage = 20;             // loop, wait, and the arrival that frees the stage
-constexpr double kLinesPerCopy = 4;               // lines of memory that 32 transposing 4-byte copies touch
+constexpr double kSlotsPerStage = 20;  // loop, wait, and the arrival that frees the stage
+constexpr double kLinesPerCopy = 4;    // lines of memory that 32 transposing 4-byte copies touch
 
 // Cycles that an SM's memory pipe needs for the 4-byte copies of a stage.
 double copy_passes(const KernelVariant& v) {

@@ -6,11 +6,12 @@
 
 namespace gemm::cost {
 
-inline constexpr double kSpecializedSetupUs = 2.0;  // barriers, tensor maps, registers change hands (64 x 64 x 64: 2.1)
-inline constexpr double kUnhidden = 0.15;           // of the issue slots where a scheduler has one computing warp
-inline constexpr double kShareSetupUs = 2;          // stream-k: its flags, and waiting for the other blocks of a tile
+inline constexpr double kSpecializedSetupUs = 2.0;       // barriers, tensor maps, registers change hands (64 x 64 x 64: 2.1)
+inline constexpr double kUnhidden = 0.15;                // of the issue slots where a scheduler has one computing warp
+inline constexpr double kShareSetupUs = 2;               // stream-k: its flags, and waiting for the other blocks of a tile
 inline constexpr double kPartWriteBytesPerUs = 100'000;  // of partial tiles, per SM
-inline constexpr double kPartReadBytesPerUs = 60'000;  // by the block that adds them one after the other (prototype, 512 to 1536)
+inline constexpr double kPartReadBytesPerUs =
+    60'000;  // by the block that adds them one after the other (prototype, 512 to 1536)
 
 // How persistent blocks share the work: share_items (launch_arithmetic.h) in numbers, and of all launches together.
 template <class N>
@@ -45,6 +46,7 @@ N parts_us(const KernelNumbers<N>& kernel, const Grid<N>& grid) {
   return where(grid.shared_tiles > 0.0, kShareSetupUs + one_block * kernel.by_sms.parts(grid.blocks), 0.0);
 }
 
+// But for the reduction of a split k, where stream-k does not share it.
 template <class N>
 Terms<N> specialized_terms(const Product<N>& product, const Split<N>& split, Reduction reduction) {
   const KernelNumbers<N>& kernel = product.kernel;
@@ -55,13 +57,12 @@ Terms<N> specialized_terms(const Product<N>& product, const Split<N>& split, Red
 
   Terms<N> terms;
   terms.compute = stages * product.slots * kernel.us_per_slot * (warps * warps) / (warps * warps - kUnhidden);
-  terms.memory = most(memory_us(product, split, grid.blocks, stages * share),
-                      stages * product.loads.pipe_slots * kernel.us_per_slot);
+  terms.memory =
+      most(memory_us(product, split, grid.blocks, stages * share), stages * product.loads.pipe_slots * kernel.us_per_slot);
   terms.latency = stages * share * kernel.latency_us;
   // Computing warps store their tile before they go on; other blocks of the multiprocessor hide it.
   const N store = kernel.by_sms.parts(split.blocks) * kernel.tile_bytes * (1 / kL2BytesPerUsPerSm) * share;
   terms.fixed = kLaunchUs + kPrologueUs + kSpecializedSetupUs + slices_us(kernel, split) + store + grid.blocks * kCtaUs;
-  terms.reduction = split_us(product, split, reduction);
   if (reduction == Reduction::stream_k) terms.reduction = parts_us(kernel, grid);
   return terms;
 }

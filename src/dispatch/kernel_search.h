@@ -1,6 +1,6 @@
-// How eight kernels at a time serve a problem best by the cost model, and how long they take. Compiled twice: for any CPU, and with
-// vectors of 8 floats for x86-64 CPUs that have them (kernel_search_wide.cpp), to the same last bit. split_search.h has the
-// thorough search for one kernel, for the tuner; here a climb stops at the first split that is no better.
+// How eight kernels at a time serve a problem best by the cost model, and how long they take. Compiled twice: for any CPU,
+// and with vectors of 8 floats for x86-64 CPUs that have them (kernel_search_wide.cpp), to the same last bit. split_search.h
+// has the thorough search for one kernel, for the tuner; here a climb stops at the first split that is no better.
 #pragma once
 
 #include <array>

@@ -68,11 +68,11 @@ struct Lanes {
   GEMM_INLINE explicit Lanes(const float* from) { __builtin_memcpy(vectors, from, sizeof vectors); }
   GEMM_INLINE void store(float* to) const { __builtin_memcpy(to, vectors, sizeof vectors); }
 
-#define GEMM_LANES_OPERATOR(result, op)                                                          \
-  GEMM_INLINE friend result operator op(const Lanes& a, const Lanes& b) {                        \
-    result r;                                                                                    \
-    for (size_t i = 0; i < kVectors; ++i) r.vectors[i] = a.vectors[i] op b.vectors[i];           \
-    return r;                                                                                    \
+#define GEMM_LANES_OPERATOR(result, op)                                                \
+  GEMM_INLINE friend result operator op(const Lanes& a, const Lanes& b) {              \
+    result r;                                                                          \
+    for (size_t i = 0; i < kVectors; ++i) r.vectors[i] = a.vectors[i] op b.vectors[i]; \
+    return r;                                                                          \
   }
   GEMM_LANES_OPERATOR(Lanes, +)
   GEMM_LANES_OPERATOR(Lanes, -)

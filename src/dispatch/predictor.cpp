@@ -1,6 +1,7 @@
 #include "dispatch/predictor.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -14,12 +15,12 @@ constexpr float kInfinite = std::numeric_limits<float>::infinity();
 // Kernels that the networks are asked about, the best by the cost model alone. On 1,100 random problems of an H200 the
 // choice was 0.1 % slower with 12, and 0.1 % faster with 24.
 constexpr size_t kShortlist = 16;
-constexpr size_t kMostKernels = 96;  // a portfolio has 64 (tuner/portfolio.h)
+constexpr size_t kMostKernels = 96;                                // a portfolio has 64 (tuner/portfolio.h)
 constexpr size_t kMostGroups = kMostKernels / kKernelsAtOnce + 4;  // one for each formula may have a few kernels only
-constexpr size_t kMostProducts = 4;  // on copies of no operand, of A, of B, of both
-// Times the best, at which a choice is hopeless in the eyes of one network, of the mean of two, and of three and more. None
-// of 8,000 random problems of an H200 would be served faster by one that was passed over.
-constexpr std::array kFarBehind = {1.284, 1.284, 1.105};
+constexpr size_t kMostProducts = 4;                                // on copies of no operand, of A, of B, of both
+// Times the best, at which a choice is hopeless in the eyes of one network, of the mean of two, and of three and more. On
+// 12,000 random problems of an H200 1.284, 1.284 and 1.105 ask a quarter more and choose 0.08 % better by the model.
+constexpr std::array kFarBehind = {1.2, 1.12, 1.06};
 
 // Of the geometric mean of so many ratios, given the sum of their logarithms.
 double mean_ratio(float log_ratios, size_t count) {
@@ -77,10 +78,43 @@ struct Predictor::Ways {
   size_t count = 0;
   std::array<Origin, kMost> origins;
   std::array<GroupWays, kMost> groups;
-  std::array<LaneRow, kMost> us;    // with copies; infinite where a kernel cannot serve, or was taken
-  std::array<float, kMost> least;  // of each group
 
-  void update_least(size_t group) { least[group] = *std::min_element(us[group].begin(), us[group].end()); }
+  // Takes over the next group, of which so many kernels matter.
+  void add(const Origin& origin, size_t kernels, float copies_us) {
+    origins[count] = origin;
+    for (size_t lane = 0; lane < kKernelsAtOnce; ++lane) {
+      const float us = groups[count].us[lane] + copies_us;
+      const auto number = static_cast<int>(count * kKernelsAtOnce + lane);
+      keys_[count][lane] = lane < kernels && us < kInfinite ? (std::bit_cast<int>(us) & ~kNumbers) | number : kTaken;
+    }
+    least_keys_[count] = least(keys_[count]);
+    ++count;
+  }
+
+  // The number of the fastest one that is left: group * kKernelsAtOnce + lane.
+  std::optional<size_t> take() {
+    const int key = least(std::span(least_keys_).first(count));
+    if (key == kTaken) return std::nullopt;
+    const auto number = static_cast<size_t>(key & kNumbers), group = number / kKernelsAtOnce;
+    keys_[group][number % kKernelsAtOnce] = kTaken;
+    least_keys_[group] = least(keys_[group]);
+    return number;
+  }
+
+ private:
+  // Positive floats are in order as integers too, and their last bits hold the number. The least is found without branches,
+  // which no CPU could foresee.
+  static constexpr int kNumbers = static_cast<int>(std::bit_ceil(kMost * kKernelsAtOnce)) - 1;
+  static constexpr int kTaken = std::numeric_limits<int>::max();
+  static int least(std::span<const int> keys) {
+    int least = kTaken;
+#pragma GCC unroll 8
+    for (const int key : keys) least = key < least ? key : least;
+    return least;
+  }
+
+  std::array<std::array<int, kKernelsAtOnce>, kMost> keys_;
+  std::array<int, kMost> least_keys_;  // of each group
 };
 
 // The best of them by the cost model.
@@ -99,16 +133,23 @@ struct Predictor::Shortlist {
 
 Predictor::Predictor(const Table& table, const DeviceInfo& device) : device_(device) {
   if (table.learned_model) networks_ = table.learned_model->networks;
+  std::vector<const PortfolioKernel*> portfolio;
+  for (const PortfolioKernel& kernel : table.portfolio) portfolio.push_back(&kernel);
+  // Kernels of a group climb together: those with tiles of one size end near the same split.
+  std::stable_sort(portfolio.begin(), portfolio.end(), [](const PortfolioKernel* a, const PortfolioKernel* b) {
+    return a->config.BM * a->config.BN < b->config.BM * b->config.BN;
+  });
   for (const Formula formula : {Formula::tile, Formula::specialized, Formula::stream, Formula::batch})
     for (const bool gains : {true, false})
-      for (const PortfolioKernel& kernel : table.portfolio) {
+      for (const PortfolioKernel* one : portfolio) {
+        const PortfolioKernel& kernel = *one;
         const bool has_traits = table.learned_model && kernel.traits.size() == networks_.size() && !networks_.empty();
         if (kernels_.size() == kMostKernels) break;
         if (formula != formula_of(kernel.config) || gains != gains_by_relayout(kernel.config)) continue;
         if ((!has_traits && !kernel.model_factor) || why_invalid(kernel.config, device.limits) != nullptr) continue;
         costs_.emplace_back(kernel.config, device);
-        kernels_.push_back({has_traits ? kernel.traits : std::vector<FirstLayer>{},
-                            has_traits ? 0 : std::log(*kernel.model_factor)});
+        kernels_.push_back(
+            {has_traits ? kernel.traits : std::vector<FirstLayer>{}, has_traits ? 0 : std::log(*kernel.model_factor)});
         add_to_groups(costs_.back(), can_cluster(kernel.config) && device.limits.compute_capability >= 90);
       }
   knows_cublas_ = !networks_.empty() && std::all_of(networks_.begin(), networks_.end(),
@@ -116,8 +157,8 @@ Predictor::Predictor(const Table& table, const DeviceInfo& device) : device_(dev
 }
 
 void Predictor::add_to_groups(const KernelCost& cost, bool may_cluster) {
-  const bool starts_one = groups_.empty() || groups_.back().kernels.formula != cost.formula ||
-                          groups_.back().kernels.count == kKernelsAtOnce;
+  const bool starts_one =
+      groups_.empty() || groups_.back().kernels.formula != cost.formula || groups_.back().kernels.count == kKernelsAtOnce;
   if (starts_one) groups_.push_back({KernelGroup(cost.formula), costs_.size() - 1, 0});
   groups_.back().kernels.add(cost, may_cluster);
   groups_.back().gaining += gains_by_relayout(cost.config);
@@ -125,31 +166,22 @@ void Predictor::add_to_groups(const KernelCost& cost, bool may_cluster) {
 
 void Predictor::search(size_t product_number, const Product& product, Ways& ways) const {
   for (const Group& group : groups_) {
-    const size_t count = product.relayout == Relayout::none ? group.kernels.count : group.gaining;
-    if (count == 0 || (group.kernels.formula == Formula::stream && !is_skinny(product.problem.problem))) continue;
-    GroupWays& found = ways.groups[ways.count];
-    search_(group.kernels, product.problem, static_cast<double>(product.workspace), found);
-    ways.origins[ways.count] = {product_number, group.first};
-    LaneRow& us = ways.us[ways.count];
-    for (size_t lane = 0; lane < kKernelsAtOnce; ++lane)
-      us[lane] = lane < count ? found.us[lane] + static_cast<float>(product.copies_us) : kInfinite;
-    ways.update_least(ways.count++);
+    const size_t kernels = product.relayout == Relayout::none ? group.kernels.count : group.gaining;
+    if (kernels == 0 || (group.kernels.formula == Formula::stream && !is_skinny(product.problem.problem))) continue;
+    search_(group.kernels, product.problem, static_cast<double>(product.workspace), ways.groups[ways.count]);
+    ways.add({product_number, group.first}, kernels, static_cast<float>(product.copies_us));
   }
 }
 
 void Predictor::shorten(Ways& ways, Shortlist& list) const {
-  const auto least = std::span(ways.least).first(ways.count);
   while (list.count < kShortlist) {
-    const auto group = static_cast<size_t>(std::min_element(least.begin(), least.end()) - least.begin());
-    if (least[group] == kInfinite) return;
-    LaneRow& us = ways.us[group];
-    const auto lane = static_cast<size_t>(std::min_element(us.begin(), us.end()) - us.begin());
-    us[lane] = kInfinite;
-    ways.update_least(group);
+    const auto next = ways.take();
+    if (!next) return;
+    const size_t group = *next / kKernelsAtOnce, lane = *next % kKernelsAtOnce;
     const GroupWays& found = ways.groups[group];
-    list.entries[list.count++] = {
-        ways.origins[group].product, ways.origins[group].first_kernel + lane, terms_at(found, lane),
-        static_cast<int>(found.split[lane]), static_cast<Reduction>(static_cast<int>(found.how[lane]))};
+    list.entries[list.count++] = {ways.origins[group].product, ways.origins[group].first_kernel + lane,
+                                  terms_at(found, lane), static_cast<int>(found.split[lane]),
+                                  static_cast<Reduction>(static_cast<int>(found.how[lane]))};
   }
 }
 
@@ -177,8 +209,7 @@ double Predictor::prepare(Products& products, Shortlist& list, Questions& questi
       continue;
     }
     product.show_to(networks_);
-    questions.inputs[i] =
-        choice_inputs(costs_[entry.kernel], product.problem, entry.split, entry.reduction, entry.terms);
+    questions.inputs[i] = choice_inputs(costs_[entry.kernel], product.problem, entry.split, entry.reduction, entry.terms);
     questions.left[questions.count++] = i;
   }
   return best_us;
@@ -218,7 +249,8 @@ double Predictor::correct(Products& products, Shortlist& list) const {
     for (const size_t i : left) {
       Shortlist::Entry& entry = list.entries[i];
       entry.networks = network + 1;
-      entry.us = entry.terms.us() * mean_ratio(questions.log_ratios[i], network + 1) + products.all[entry.product]->copies_us;
+      entry.us =
+          entry.terms.us() * mean_ratio(questions.log_ratios[i], network + 1) + products.all[entry.product]->copies_us;
       best_us = std::min(best_us, entry.us);
     }
     const double hopeless_us = best_us * kFarBehind[std::min(network, kFarBehind.size() - 1)];
@@ -244,8 +276,7 @@ Predictor::Predictions Predictor::predict(const Problem& problem, int64_t worksp
   };
   for (size_t left = list.count; left > 0 && predictions.count < kMost; --left) {
     const auto best = std::min_element(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(left), faster);
-    const Choice choice{costs_[best->kernel].config, best->split, best->reduction,
-                        products.all[best->product]->relayout};
+    const Choice choice{costs_[best->kernel].config, best->split, best->reduction, products.all[best->product]->relayout};
     const auto same_kernel = [&](const Prediction& other) { return other.choice.config == choice.config; };
     const auto known = predictions.best.begin() + static_cast<std::ptrdiff_t>(predictions.count);
     if (std::none_of(predictions.best.begin(), known, same_kernel) && may_run(choice, problem, device_, workspace))

@@ -8,7 +8,10 @@
 
 namespace gemm::cost {
 
+inline constexpr double kMostSplit = kSearchedSplits.back();
 inline constexpr double kManyShares = 4;  // blocks of a tile from which one alone is never faster
+inline constexpr double kSmallCluster =
+    4;  // blocks up to which a cluster always adds faster than tickets or a second kernel
 inline constexpr float kInfinite = __builtin_inff();
 
 template <class N>
@@ -18,21 +21,17 @@ struct Way {
   N split = 1.0, how = 0.0;
 };
 
-// For each length of a share the last split that is not longer.
-inline constexpr auto kLastUpTo = [] {
-  std::array<int, kSearchedSplits.back() + 1> last{};
-  for (size_t place = 0; place < kSearchedSplits.size(); ++place)
-    for (auto share = static_cast<size_t>(kSearchedSplits[place]); share < last.size(); ++share)
-      last[share] = static_cast<int>(place);
-  return last;
-}();
-// With two splits more at both ends, at which a climb ends.
-inline constexpr auto kSplits = [] {
-  std::array<float, kSearchedSplits.size() + 1> splits{};
-  for (size_t place = 0; place < kSearchedSplits.size(); ++place) splits[place] = static_cast<float>(kSearchedSplits[place]);
-  splits.back() = 1e9F;  // more than there are stages
-  return splits;
-}();
+// From one of kSearchedSplits to the next one up; 0 from those beyond the last.
+template <class N>
+N step_up(const N& split) {
+  const N small = where(split < 8.0, 1.0, where(split < 16.0, 2.0, 4.0));
+  const N large = where(split < 48.0, 8.0, where(split < 96.0, 16.0, 32.0));
+  return where(split < 32.0, small, large);
+}
+template <class N>
+N step_down(const N& split) {
+  return step_up(split - 1.0);
+}
 
 // Uphill and downhill from where each multiprocessor gets a block, all kernels at once.
 template <size_t kWidth>
@@ -45,19 +44,23 @@ class Climb {
       : product_(product), may_cluster_(may_cluster == 1.0), workspace_(workspace) {}
 
   Way<N> run() {
-    const Way<N> unsplit = try_unsplit();
-    if (product_.formula == Formula::batch) return unsplit;
-    start_at_shares();
+    Way<N> best;
+    if (product_.formula == Formula::batch) {
+      keep(best, unsplit(), (product_.kernel.BM >= product_.problem.m) & (product_.kernel.BN >= product_.problem.n));
+      return best;
+    }
     // With more tiles than fit at a time there is nothing to split.
     const Mask splittable = product_.tiles <= 2.0 * product_.kernel.blocks;
-    Way<N> best;
-    keep(best, unsplit, (!splittable) | (split_at(start_) < kManyShares));
+    const N share = most(1.0, least(least(product_.stages, product_.kernel.sm_count / product_.tiles), kMostSplit));
+    const N start = whole(share / step_up(share)) * step_up(share);
+    const Mask few = (!splittable) | (start < kManyShares);
+    if (few.any()) keep(best, unsplit(), few);
     if (!splittable.any()) return best;
-    const Mask from_split = splittable & (start_ > 0.0);
-    N middle = unsplit.us;
-    if (from_split.any()) middle = where(from_split, try_split(best, split_at(start_), from_split), middle);
-    const Mask rose = climb_up(best, middle, splittable);
-    climb_down(best, unsplit, middle, from_split & !rose);
+    const Mask from_split = splittable & (start > 1.0);
+    N middle = best.us;
+    if (from_split.any()) middle = where(from_split, try_split(best, start, from_split), middle);
+    const Mask rose = climb_up(best, start, middle, splittable);
+    climb_down(best, start, middle, from_split & !rose);
     return best;
   }
 
@@ -74,37 +77,41 @@ class Climb {
     best.terms.reduction = where(better, other.terms.reduction, best.terms.reduction);
   }
 
-  static N split_at(const N& place) {
-    float lanes[N::kCount];
-    place.store(lanes);
-    for (float& lane : lanes) lane = kSplits[static_cast<size_t>(static_cast<int>(lane))];
-    return N(lanes);
-  }
-  void start_at_shares() {
-    float lanes[N::kCount];
-    least(least(product_.stages, product_.kernel.sm_count / product_.tiles), double{kSearchedSplits.back()}).store(lanes);
-    for (float& lane : lanes) lane = static_cast<float>(kLastUpTo[static_cast<size_t>(static_cast<int>(lane))]);
-    start_ = N(lanes);
-  }
-
-  Way<N> way_of(const Split<N>& split, Reduction reduction) const {
+  Way<N> unsplit_by(Reduction reduction) const {
     Way<N> way;
-    way.terms = terms_of(product_, split, reduction);
+    way.terms = terms_of(product_, product_.unsplit(), N(0.0) > 0.0, reduction == Reduction::stream_k);
     way.us = way.terms.us();
-    way.split = split.count;
     way.how = static_cast<double>(reduction);
     return way;
   }
+  // In clusters or, where it is faster, by tickets or a second kernel.
+  Way<N> split_by(const Split<N>& split, const Mask& in_clusters) const {
+    Way<N> way;
+    way.terms = terms_of(product_, split, in_clusters, false);
+    const N ticket_us = split_us(product_, split, Reduction::ticket);
+    const N kernel_us = split_us(product_, split, Reduction::kernel);
+    way.terms.reduction = where(in_clusters, split_us(product_, split, Reduction::cluster), least(ticket_us, kernel_us));
+    way.how =
+        where(in_clusters, static_cast<double>(Reduction::cluster),
+              where(kernel_us < ticket_us, static_cast<double>(Reduction::kernel), static_cast<double>(Reduction::ticket)));
+    way.us = way.terms.us();
+    way.split = split.count;
+    return way;
+  }
 
+  const Way<N>& unsplit() {
+    if (!knows_unsplit_) unsplit_ = try_unsplit();
+    knows_unsplit_ = true;
+    return unsplit_;
+  }
   Way<N> try_unsplit() const {
     const Split<N> split = product_.unsplit();
-    Way<N> way = way_of(split, Reduction::ticket);
+    Way<N> way = unsplit_by(Reduction::ticket);
     if (product_.formula != Formula::specialized) return way;
     // Whole waves of tiles leave stream-k nothing to share; otherwise its partial tiles need workspace (workspace_bytes).
     const Grid<N> grid = grid_of(product_, split, Reduction::stream_k);
-    const Mask may_share =
-        (grid.shared_tiles > 0.0) & (2.0 * grid.blocks * product_.kernel.tile_bytes <= workspace_);
-    if (may_share.any()) keep(way, way_of(split, Reduction::stream_k), may_share);
+    const Mask may_share = (grid.shared_tiles > 0.0) & (2.0 * grid.blocks * product_.kernel.tile_bytes <= workspace_);
+    if (may_share.any()) keep(way, unsplit_by(Reduction::stream_k), may_share);
     return way;
   }
 
@@ -115,50 +122,47 @@ class Climb {
     if (product_.formula == Formula::specialized) may_run = may_run & (product_.tiles * wanted <= product_.kernel.blocks);
     if (!may_run.any()) return kInfinite;
     const Split<N> split = product_.effective_split(wanted);
-    Way<N> way = way_of(split, Reduction::ticket);
-    const N by_kernel_us = split_us(product_, split, Reduction::kernel);
-    const Mask by_kernel = by_kernel_us < way.terms.reduction;
-    way.terms.reduction = where(by_kernel, by_kernel_us, way.terms.reduction);
-    way.how = where(by_kernel, static_cast<double>(Reduction::kernel), way.how);
+    const Mask small = may_cluster_ & (split.count <= kSmallCluster);
     const Mask fits = (product_.tiles_m * product_.tiles_n <= double{kMaxTickets}) &
                       (split.blocks * product_.kernel.tile_bytes <= workspace_);
-    way.us = where(may_run & fits, way.terms.us(), kInfinite);
-    const Mask clustered = may_run & may_cluster_ & (split.count <= double{kMostPerCluster});
-    if (clustered.any()) keep(way, way_of(split, Reduction::cluster), clustered);
+    Way<N> way = split_by(split, small);
+    way.us = where(may_run & (small | fits), way.us, kInfinite);
+    const Mask large = may_run & may_cluster_ & (split.count > kSmallCluster) & (split.count <= double{kMostPerCluster});
+    if (large.any()) keep(way, split_by(split, large), large);
     keep(best, way, among);
     return way.us;
   }
 
-  // From the place where a climb starts, as long as it gets better. Returns which got anywhere.
-  Mask climb_up(Way<N>& best, const N& middle, Mask climbing) const {
+  // From a split on, which takes so long, as long as it gets better. Returns which got anywhere.
+  Mask climb_up(Way<N>& best, N split, N us, Mask climbing) const {
     Mask rose = climbing & !climbing;
-    N last = middle, place = start_;
-    while (true) {
-      place = least(place + 1.0, double(kSplits.size() - 1));
-      const N us = try_split(best, split_at(place), climbing);
-      climbing = climbing & (us < last);
-      if (!climbing.any()) return rose;
-      rose = rose | climbing;
-      last = us;
-    }
-  }
-  void climb_down(Way<N>& best, const Way<N>& unsplit, const N& middle, Mask climbing) const {
-    N last = middle, place = start_;
     while (climbing.any()) {
-      place = place - 1.0;
-      const Mask at_end = climbing & (place <= 0.0);
-      keep(best, unsplit, at_end);
-      climbing = climbing & (place > 0.0);
-      const N us = try_split(best, split_at(most(place, 0.0)), climbing);
-      climbing = climbing & (us < last);
-      last = us;
+      split = split + step_up(split);
+      climbing = climbing & (split <= kMostSplit);
+      const N next_us = try_split(best, split, climbing);
+      climbing = climbing & (next_us < us);
+      rose = rose | climbing;
+      us = next_us;
+    }
+    return rose;
+  }
+  void climb_down(Way<N>& best, N split, N us, Mask climbing) {
+    while (climbing.any()) {
+      split = split - step_down(split);
+      const Mask at_end = climbing & (split <= 1.0);
+      if (at_end.any()) keep(best, unsplit(), at_end);
+      climbing = climbing & (split > 1.0);
+      const N next_us = try_split(best, split, climbing);
+      climbing = climbing & (next_us < us);
+      us = next_us;
     }
   }
 
   const Product<N>& product_;
   Mask may_cluster_;
   double workspace_;
-  N start_;  // place in kSplits
+  bool knows_unsplit_ = false;
+  Way<N> unsplit_;
 };
 
 template <class T>
@@ -168,14 +172,14 @@ T laid_out_as(const void* rows) {
   return value;
 }
 
+// Everything inline: what formulas share is worked out once then, and stays in registers.
 template <size_t kWidth>
 [[gnu::flatten]] void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways) {
   using N = Lanes<kWidth>;
   const auto kernel = laid_out_as<KernelNumbers<N>>(&group.numbers);
   const auto loads = laid_out_as<LoadNumbers<N>>(&group.loads[loads_index(group.formula, problem)]);
   const Product<N> product(group.formula, kernel, loads, problem);
-  Way<N> way = Climb<kWidth>(product, N(group.may_cluster.data()), workspace).run();
-  if (group.formula == Formula::batch) way.us = where((kernel.BM >= problem.m) & (kernel.BN >= problem.n), way.us, kInfinite);
+  const Way<N> way = Climb<kWidth>(product, N(group.may_cluster.data()), workspace).run();
   static_assert(sizeof ways == sizeof way);
   __builtin_memcpy(&ways, &way, sizeof way);
 }
