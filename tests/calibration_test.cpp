@@ -73,7 +73,7 @@ double true_us(const Table& table, size_t kernel, const Choice& choice, const Pr
   const CostProblem seen(relaid_problem(choice.relayout, problem));
   const KernelCost cost(choice.config, table.device);
   const ProductCost product(cost, seen);
-  CostTerms terms = product.terms(product.split(choice.split_k), choice.reduction);
+  CostTerms terms = product.terms(choice.split_k, choice.reduction);
   terms.compute *= 0.8 + 0.1 * static_cast<double>(kernel % 7);
   terms.fixed *= kernel % 3 == 0 ? 1.3 : 0.9;
   if (kernel % 2 == 0 && seen.ops == 3) terms.compute *= 2;

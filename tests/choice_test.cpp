@@ -1,11 +1,12 @@
-// What makes a choice quick must not change it: multiplications instead of divisions, lower bounds, vectors, and networks
+// What makes a choice quick must not change it: multiplications instead of divisions, vectors, and networks
 // that are not asked about everything.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
-#include "dispatch/least_times.h"
+#include "dispatch/kernel_search.h"
 #include "dispatch/selector.h"
 #include "dispatch/split_climb.h"
 #include "dispatch/split_search.h"
@@ -30,27 +31,56 @@ TEST(Divisor, RoundsUpAsIntegersDo) {
   }
 }
 
-TEST(LeastTimes, AreAtMostThoseOfTheBestSplitAndTakenInOrder) {
+TEST(KernelSearch, FindsWaysThatTakeWhatTheCostModelSaysAndNoNeighbourIsFaster) {
   const Table& table = shipped_table();
-  std::vector<KernelCost> costs;
-  for (const PortfolioKernel& kernel : table.portfolio) costs.emplace_back(kernel.config, table.device);
-  const LeastTimes least(costs);
-  for (const CalibrationProblem& one : calibration_problems(300, false)) {
-    const CostProblem problem(one.problem);
-    KernelTimes times;
-    least.of(problem, costs.size(), times);
-    for (size_t i = 0; i < costs.size(); ++i) {
-      if (!may_serve(costs[i].config, one.problem)) continue;
-      const ProductCost cost(costs[i], problem);
-      const Way way = best_way(cost, can_cluster(costs[i].config), kWorkspaceBytes);
-      EXPECT_LT(static_cast<double>(times.us[i]), 1.0001 * way.us) << table.portfolio[i].id << " on " << one.problem;
-      EXPECT_GT(static_cast<double>(times.us[i]), 0) << table.portfolio[i].id << " on " << one.problem;
+  for (const PortfolioKernel& kernel : table.portfolio) {
+    const KernelCost cost(kernel.config, table.device);
+    KernelGroup group(cost.formula);
+    group.add(cost, can_cluster(kernel.config));
+    for (const CalibrationProblem& one : calibration_problems(60, false)) {
+      if (!may_serve(kernel.config, one.problem)) continue;
+      const CostProblem problem(one.problem);
+      GroupWays ways;
+      kernel_search()(group, problem, static_cast<double>(kWorkspaceBytes), ways);
+      const int split = static_cast<int>(ways.split[0]);
+      const Reduction reduction = static_cast<Reduction>(static_cast<int>(ways.how[0]));
+      const ProductCost product(cost, problem);
+      const double us = product.terms(split, reduction).us();
+      EXPECT_NEAR(static_cast<double>(ways.us[0]), us, 1e-4 * us) << kernel.id << " on " << one.problem;
+      for (const Reduction other : reductions_of(kernel.config, split)) {
+        if (!may_run({kernel.config, split, other}, one.problem, table.device, kWorkspaceBytes)) continue;
+        EXPECT_GT(product.terms(split, other).us(), (1 - 1e-4) * us) << kernel.id << " on " << one.problem;
+      }
     }
-    std::vector<size_t> taken(costs.size());
-    for (size_t& number : taken) number = times.take();
-    for (size_t i = 1; i < taken.size(); ++i) EXPECT_LT(times.us[taken[i - 1]], 1.0001F * times.us[taken[i]]);
-    std::sort(taken.begin(), taken.end());
-    EXPECT_EQ(std::unique(taken.begin(), taken.end()), taken.end()) << "one was taken twice";
+  }
+}
+
+// Wide vectors or not: the last bit is the same, so that a choice does not depend on the CPU.
+TEST(KernelSearch, SaysTheSameOnEachCpu) {
+  const Table& table = shipped_table();
+  for (size_t first = 0; first < table.portfolio.size(); ++first) {
+    const Formula formula = formula_of(table.portfolio[first].config);
+    KernelGroup group(formula);
+    for (size_t i = first; i < table.portfolio.size() && group.count < kKernelsAtOnce; ++i) {
+      const KernelConfig& config = table.portfolio[i].config;
+      if (formula_of(config) == formula) group.add(KernelCost(config, table.device), can_cluster(config));
+    }
+    for (const CalibrationProblem& one : calibration_problems(100, false)) {
+      const CostProblem problem(one.problem);
+      GroupWays here, narrow;
+      kernel_search()(group, problem, 1e7, here);
+      narrow_kernel_search()(group, problem, 1e7, narrow);
+      EXPECT_EQ(std::memcmp(&here, &narrow, sizeof here), 0) << table.portfolio[first].id << " on " << one.problem;
+    }
+  }
+}
+
+// The climb works its way up and down without a table.
+TEST(KernelSearch, StepsFromEachSearchedSplitToTheNext) {
+  for (size_t i = 0; i + 1 < kSearchedSplits.size(); ++i) {
+    const double low = kSearchedSplits[i], high = kSearchedSplits[i + 1];
+    EXPECT_EQ(low + cost::step_up(low), high);
+    EXPECT_EQ(high - cost::step_down(high), low);
   }
 }
 
@@ -108,7 +138,7 @@ TEST(Selector, PredictsByTheMeanOfAllNetworks) {
     const KernelCost cost(choice.config, table.device);
     const CostProblem problem(relaid_problem(choice.relayout, one.problem));
     const ProductCost product(cost, problem);
-    const CostTerms terms = product.terms(product.split(choice.split_k), choice.reduction);
+    const CostTerms terms = product.terms(choice.split_k, choice.reduction);
     const ChoiceInputs inputs = choice_inputs(cost, problem, choice.split_k, choice.reduction, terms);
     double sum = 0;
     for (size_t i = 0; i < table.learned_model->networks.size(); ++i)

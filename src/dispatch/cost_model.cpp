@@ -1,19 +1,14 @@
 #include "dispatch/cost_model.h"
 
-#include "dispatch/cost_families.h"
+#include "dispatch/cost_formulas.h"
 
 namespace gemm {
 namespace cost {
 namespace {
 
-constexpr double kSharedBytesPerClock = 128;      // of an SM
-constexpr double kHalfSectorShare = 2.0;          // stores of 8 adjacent rows fill half of each 32-byte sector at a time
-constexpr double kLatencyShare = 0.6;             // of a stage's arrival that other stages do not hide
-constexpr double kSecondKernelUs = 1.8;           // its launch in a graph, and its first reads
-constexpr double kTicketUs = 1.2;                 // fence, atomic, first read back
-constexpr double kClusterUs = kLeastReductionUs;  // its two barriers, first read of a peer
-constexpr double kPeerBytesPerUs = 60'000;        // that a block reads from its peers' shared memory
-constexpr double kClusteredShare = 0.85;          // of the multiprocessors that clusters of three and more take (112 of 132)
+constexpr double kSharedBytesPerClock = 128;  // of an SM
+constexpr double kLatencyShare = 0.6;         // of a stage's arrival that other stages do not hide
+constexpr double kClusteredShare = 0.85;      // of the multiprocessors that clusters of three and more take (112 of 132)
 
 // Number of a load width.
 int width(int floats) { return floats == 4 ? 2 : floats - 1; }
@@ -35,21 +30,6 @@ KernelVariant variant_with(const KernelConfig& config, int ops, int vec_a, int v
   v.vec_a = kFloats[vec_a];
   v.vec_b = kFloats[vec_b];
   return v;
-}
-
-double split_us(const ProductCost& cost, const Split& split, Reduction reduction) {
-  if (split.count == 1) return 0;
-  const KernelCost& kernel = cost.kernel;
-  const Divisor& by_sms = kernel.everywhere.by_sms;
-  // Each block reads its share of all the parts, which is as much as one tile.
-  if (reduction == Reduction::cluster)
-    return kClusterUs + by_sms.parts(split.blocks) * kernel.tile_bytes * (1 / kPeerBytesPerUs);
-  const double us_per_tile = kernel.tile_bytes * (1 / kL2BytesPerUsPerSm);  // by one multiprocessor
-  const double all_us = split.blocks * us_per_tile / kernel.sm_count;       // by all of them
-  const double write = split.blocks < kernel.sm_count ? us_per_tile : all_us;
-  if (reduction == Reduction::kernel) return kSecondKernelUs + write + all_us;
-  // The last block of a tile reads all partial tiles alone.
-  return kTicketUs + write + by_sms.parts(cost.tiles) * split.count * us_per_tile;
 }
 
 }  // namespace cost
@@ -80,60 +60,54 @@ CostProblem::CostProblem(const Problem& p)
   cut_b = p.op_b == Op::N ? vec_b : cost::width(cost::cut(b, p.n));
 }
 
-KernelCost::KernelCost(const KernelConfig& c, const DeviceInfo& device)
-    : config(c),
-      resident(blocks_per_sm(c, device.limits)),
-      sm_count(device.sm_count),
-      us_per_slot(1 / cost::clock_mhz(device)),
-      stage_bytes(4.0 * (c.BM + c.BN) * c.BK),
-      tile_bytes(4.0 * c.BM * c.BN),
-      least_fixed_us(cost::least_fixed_us(c)),
-      slices_us(c.slices == 1 ? 0 : 2 * c.slices * tile_bytes / cost::kSharedBytesPerClock * us_per_slot),
-      latency_us(cost::kMemoryLatencyUs * cost::kLatencyShare / std::max(1, c.stages - 1)),
-      stages_ahead(c.stages - 1),
-      warps(c.threads() / cost::kLanesPerSm),
-      computing_warps(c.compute_threads() / cost::kLanesPerSm),
-      chains(warps * c.accumulators() / 64),
-      by_BM(c.BM),
-      by_BN(c.BN),
-      by_BK(c.BK),
-      everywhere(sm_count, resident),
-      in_clusters(sm_count * cost::kClusteredShare, resident) {
-  if (c.family != Family::tile) return;
-  for (int ops = 0; ops < 4; ++ops)
-    half_sectors[static_cast<size_t>(ops)] = c.TM == 8 && !operand_layout(c, c.BM, (ops & 2) != 0, 4).k_fast;
-  if (is_specialized(c.load))
-    cost::prepare_specialized(*this);
-  else
-    cost::prepare_tile(*this);
-}
-
-ProductCost::ProductCost(const KernelCost& its_kernel, const CostProblem& p)
-    : kernel(its_kernel),
-      problem(p),
-      tiles_m(kernel.by_BM.parts(p.m)),
-      tiles_n(kernel.by_BN.parts(p.n)),
-      tiles(tiles_m * tiles_n * p.batch),
-      stages(kernel.by_BK.parts(p.k)) {
-  const KernelConfig& c = kernel.config;
-  if (c.family != Family::tile) return;
-  tensor_copies = c.load == LoadPath::tma && p.vec_a == 2 && p.vec_b == 2;
-  slots = is_specialized(c.load) ? cost::slots_of_specialized(*this) : cost::slots_of_tile(*this);
-  traffic = p.bytes + (kernel.half_sectors[static_cast<size_t>(p.ops)] ? cost::kHalfSectorShare - 1 : 0) * p.output_bytes;
-}
-
-CostTerms ProductCost::terms(const Split& split, Reduction reduction) const {
-  switch (kernel.config.family) {
-    case Family::stream: return cost::stream_terms(*this, split, reduction);
-    case Family::batch: return cost::batch_terms(*this);
-    default: break;
+Formula formula_of(const KernelConfig& config) {
+  switch (config.family) {
+    case Family::stream: return Formula::stream;
+    case Family::batch: return Formula::batch;
+    default: return is_specialized(config.load) ? Formula::specialized : Formula::tile;
   }
-  return is_specialized(kernel.config.load) ? cost::specialized_terms(*this, split, reduction)
-                                            : cost::tile_terms(*this, split, reduction);
 }
 
-double ProductCost::reduction_us(const Split& split, Reduction reduction) const {
-  return cost::split_us(*this, split, reduction);
+namespace {
+
+cost::KernelNumbers<double> kernel_numbers(const KernelConfig& c, const DeviceInfo& device) {
+  cost::KernelNumbers<double> n{};
+  n.BM = c.BM, n.BN = c.BN, n.BK = c.BK;
+  n.sm_count = device.sm_count;
+  n.resident = blocks_per_sm(c, device.limits);
+  n.blocks = n.sm_count * n.resident;
+  const double clustered_sms = n.sm_count * cost::kClusteredShare;
+  n.clustered_blocks = clustered_sms * n.resident;
+  n.by_BM = Divisor(n.BM), n.by_BN = Divisor(n.BN), n.by_BK = Divisor(n.BK);
+  n.by_sms = Divisor(n.sm_count), n.by_clustered_sms = Divisor(clustered_sms);
+  n.by_blocks = Divisor(n.blocks), n.by_clustered_blocks = Divisor(n.clustered_blocks);
+  n.us_per_slot = 1 / cost::clock_mhz(device);
+  n.stage_bytes = 4 * (n.BM + n.BN) * n.BK;
+  n.tile_bytes = 4 * n.BM * n.BN;
+  n.slices_us = c.slices == 1 ? 0 : 2 * c.slices * n.tile_bytes / cost::kSharedBytesPerClock * n.us_per_slot;
+  n.latency_us = cost::kMemoryLatencyUs * cost::kLatencyShare / std::max(1, c.stages - 1);
+  n.stages_ahead = c.stages - 1;
+  n.warps = c.threads() / cost::kLanesPerSm;
+  n.computing_warps = c.compute_threads() / cost::kLanesPerSm;
+  n.chains = n.warps * c.accumulators() / 64;
+  if (c.family == Family::stream) n.stream_bytes = c.threads() * c.stages * stream_shape(c).lane_rows * 16;
+  n.by_matrices = Divisor(c.family == Family::batch ? matrices_per_block(c) : 1);
+  return n;
+}
+
+}  // namespace
+
+KernelCost::KernelCost(const KernelConfig& c, const DeviceInfo& device)
+    : config(c), formula(formula_of(c)), numbers(kernel_numbers(c, device)) {
+  if (formula == Formula::specialized) cost::prepare_specialized(*this);
+  if (formula == Formula::tile) cost::prepare_tile(*this);
+}
+
+CostTerms ProductCost::terms(int split, Reduction reduction) const {
+  const cost::Split<double> shares = product_.split(split);
+  CostTerms terms = cost::terms_of(product_, shares, reduction == Reduction::cluster, reduction == Reduction::stream_k);
+  if (split > 1) terms.reduction += cost::split_us(product_, shares, reduction);
+  return terms;
 }
 
 int blocks_per_sm(const KernelConfig& config, const DeviceLimits& limits) {
@@ -160,7 +134,7 @@ double predicted_us(const DeviceInfo& device, const Choice& choice, const Proble
   const CostProblem seen(relaid_problem(choice.relayout, problem));
   const KernelCost kernel(choice.config, device);
   const ProductCost product(kernel, seen);
-  return relayout_us(device, choice.relayout, problem) + product.terms(product.split(choice.split_k), choice.reduction).us();
+  return relayout_us(device, choice.relayout, problem) + product.terms(choice.split_k, choice.reduction).us();
 }
 
 double floor_us(const DeviceInfo& device, const Problem& problem) {

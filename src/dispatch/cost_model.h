@@ -4,9 +4,10 @@
 #pragma once
 
 #include <array>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 
+#include "dispatch/cost_numbers.h"
 #include "kernels/device.h"
 #include "kernels/launch.h"
 
@@ -25,93 +26,87 @@ struct CostProblem {
   int cut_a, cut_b;  // the same for loads that the last row must not cut
 };
 
-// Parts of a predicted time in microseconds. Arithmetic, memory and latency go on at once.
-struct CostTerms {
-  double fixed = 0;      // launch, first and last stage, waves
-  double compute = 0;    // of the busiest multiprocessor
-  double memory = 0;     // device memory or L2
-  double latency = 0;    // stages that follow each other
-  double reduction = 0;  // of a split k
+using CostTerms = cost::Terms<double>;
+using Divisor = cost::DivisorOf<double>;
 
-  // What goes on at once never quite hides each other: the largest, and more where others are near. On the 6,775 trials of
-  // the skinny prototype the best of the first five was 4.8 % behind the best of all, 5.6 % with the maximum.
-  double us() const { return fixed + std::sqrt(compute * compute + memory * memory + latency * latency) + reduction; }
-};
+// Which formula says what a kernel takes.
+enum class Formula : unsigned char { tile, specialized, stream, batch };
+Formula formula_of(const KernelConfig& config);
 
-// What whole numbers are divided by, rounding up. A multiplication, since a choice divides some thousand times; the inverse
-// is so little too small that only multiples of the divisor come out below what they should be, and one is added to all.
-struct Divisor {
-  explicit constexpr Divisor(double divisor) : inverse((1 - 0x1p-40) / divisor) {}
-  // Of `n` from 1 on; exact up to 2^40.
-  double parts(double n) const { return static_cast<double>(static_cast<int64_t>(n * inverse) + 1); }
-
-  double inverse;
-};
-
-// Multiprocessors that take part, and the blocks that fit them at a time.
-struct Places {
-  Places(double its_sms, int resident) : sms(its_sms), blocks(its_sms * resident), by_sms(sms), by_blocks(blocks) {}
-
-  double sms, blocks;
-  Divisor by_sms, by_blocks;
-};
+// The ways to load and store that a kernel may meet: ops, widths of A and B, and whether both are aligned for the tensor
+// copy engine.
+inline constexpr size_t kLoads = 2 * 36;
+inline size_t loads_index(int ops, int a, int b, bool aligned) {
+  return static_cast<size_t>((aligned ? 36 : 0) + ops * 9 + a * 3 + b);
+}
+// Persistent blocks copy singly what is not aligned, and cut nothing.
+inline size_t loads_index(Formula formula, const CostProblem& p) {
+  const bool is_cut = formula != Formula::specialized;
+  return loads_index(p.ops, is_cut ? p.cut_a : p.vec_a, is_cut ? p.cut_b : p.vec_b, p.vec_a == 2 && p.vec_b == 2);
+}
 
 // What the model needs of a configuration on a device, whatever the problem.
 struct KernelCost {
   KernelCost(const KernelConfig& config, const DeviceInfo& device);
 
   KernelConfig config;
-  int resident;  // blocks that fit a multiprocessor at a time
-  double sm_count;
-  double us_per_slot;  // of an issue slot: a clock
-  double stage_bytes, tile_bytes;
-  double least_fixed_us;          // launch, and what a block does before and after its stages
-  double slices_us;               // of one block
-  double latency_us;              // of one stage after the other
-  double stages_ahead;            // that a block has under way
-  double warps, computing_warps;  // of a block, for each scheduler; the latter without those that copy
-  double chains;                  // of FMAs that do not wait for each other, in 64s for each scheduler, of a block
-  Divisor by_BM, by_BN, by_BK;
-  Places everywhere, in_clusters;  // a cluster lies within one GPC, where the last few multiprocessors hold no further one
-  // Issue slots of a stage, by ops, vec_a and vec_b; of one warp, or with persistent blocks of a scheduler.
-  std::array<double, 36> slots{};
-  double aligned_slots[4] = {};               // the same where both operands are aligned, for the tensor copy engine
-  double copy_slots_a = 0, copy_slots_b = 0;  // that a scheduler's copying warp needs for single floats, persistent blocks
-  std::array<bool, 4> half_sectors{};         // by ops: stores fill half of each 32-byte sector at a time
+  Formula formula;
+  cost::KernelNumbers<double> numbers;
+  std::array<cost::LoadNumbers<double>, kLoads> loads{};  // by loads_index
 };
 
-// How many blocks share the k of each tile, and what that makes.
-struct Split {
-  int count;
-  double stages, blocks;  // of one block; of the whole product
-};
+namespace cost {
 
-// A kernel's cost of one problem: what does not depend on the split of k is worked out once. Both must outlive it.
-struct ProductCost {
-  ProductCost(const KernelCost& kernel, const CostProblem& problem);
-
-  Split split(int count) const { return split(count, Divisor(count)); }
-  Split split(int count, const Divisor& by_count) const {
-    return {count, count == 1 ? stages : by_count.parts(stages), tiles * count};
+// Kernels' cost of one problem: what does not depend on the split of k is worked out once. Kernel and problem must outlive
+// it.
+template <class N>
+struct Product {
+  Product(Formula its_formula, const KernelNumbers<N>& its_kernel, const LoadNumbers<N>& its_loads, const CostProblem& p)
+      : formula(its_formula),
+        kernel(its_kernel),
+        loads(its_loads),
+        problem(p),
+        tiles_m(kernel.by_BM.parts(p.m)),
+        tiles_n(kernel.by_BN.parts(p.n)),
+        tiles(tiles_m * tiles_n * p.batch),
+        stages(kernel.by_BK.parts(p.k)),
+        slots(loads.slots) {
+    constexpr double kMaskSlots = 3;  // of a 4-byte copy that may lie outside: compare, select, shift
+    const auto k_masked = stages * kernel.BK != p.k;
+    const auto rows_masked = tiles_m * kernel.BM != p.m, columns_masked = tiles_n * kernel.BN != p.n;
+    slots = slots + loads.copy_slots_a * where(rows_masked | k_masked, 1 + kMaskSlots, 1.0) +
+            loads.copy_slots_b * where(columns_masked | k_masked, 1 + kMaskSlots, 1.0);
   }
+
+  Split<N> unsplit() const { return {1.0, stages, tiles}; }
+  Split<N> split(const N& count) const { return {count, DivisorOf<N>(count).parts(stages), tiles * count}; }
   // With as many blocks as get at least one stage each (effective_split).
-  Split effective_split(const Divisor& by_count) const {
-    const double of_block = by_count.parts(stages), count = Divisor(of_block).parts(stages);
-    return {static_cast<int>(count), of_block, tiles * count};
+  Split<N> effective_split(const N& wanted) const {
+    const N of_block = DivisorOf<N>(wanted).parts(stages), count = DivisorOf<N>(of_block).parts(stages);
+    return {count, of_block, tiles * count};
   }
 
-  // The configuration must be able to serve the problem this way.
-  CostTerms terms(const Split& split, Reduction reduction) const;
-  // The part of them that adds up a split k by tickets or a second kernel.
-  double reduction_us(const Split& split, Reduction reduction) const;
-
-  const KernelCost& kernel;
+  Formula formula;
+  const KernelNumbers<N>& kernel;
+  const LoadNumbers<N>& loads;
   const CostProblem& problem;
-  double tiles_m, tiles_n, tiles;  // of C; of all matrices of the batch
-  double stages;                   // of all k
-  bool tensor_copies = false;      // both operands come by the tensor copy engine
-  double slots = 0;                // that a stage takes, as in KernelCost
-  double traffic = 0;              // bytes of device memory
+  N tiles_m, tiles_n, tiles;  // of C; of all matrices of the batch
+  N stages;                   // of all k
+  N slots;                    // that a stage takes
+};
+
+}  // namespace cost
+
+// One kernel's cost of one problem, which both must outlive it. The configuration must be able to serve the problem.
+class ProductCost {
+ public:
+  ProductCost(const KernelCost& kernel, const CostProblem& problem)
+      : product_(kernel.formula, kernel.numbers, kernel.loads[loads_index(kernel.formula, problem)], problem) {}
+
+  CostTerms terms(int split, Reduction reduction) const;
+
+ private:
+  cost::Product<double> product_;
 };
 
 // Predicted time of one execution in microseconds.

@@ -23,7 +23,7 @@ float coarse_log2(double x) {
 
 const NetworkFunctions& layers() {
   static const NetworkFunctions any_cpu = network_functions<4>();
-#if defined(GEMM_WIDE_NETWORKS)
+#if defined(GEMM_WIDE_VECTORS)
   static const NetworkFunctions best = __builtin_cpu_supports("avx2") ? wide_network_functions() : any_cpu;
   return best;
 #else
@@ -73,11 +73,12 @@ ProblemInputs problem_inputs(const CostProblem& p) {
 ChoiceInputs choice_inputs(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction,
                            const CostTerms& terms) {
   const KernelConfig& c = kernel.config;
-  const double tiles_m = kernel.by_BM.parts(p.m), tiles_n = kernel.by_BN.parts(p.n);
+  const cost::KernelNumbers<double>& numbers = kernel.numbers;
+  const double tiles_m = numbers.by_BM.parts(p.m), tiles_n = numbers.by_BN.parts(p.n);
   const double rows = tiles_m * c.BM, columns = tiles_n * c.BN;
   const double tiles = tiles_m * tiles_n * p.batch, blocks = tiles * split_k;
   const double stages = Divisor(static_cast<double>(split_k) * c.BK).parts(p.k);  // of a block
-  const double waves = kernel.everywhere.by_sms.parts(blocks) * kernel.sm_count / blocks;
+  const double waves = numbers.by_sms.parts(blocks) * numbers.sm_count / blocks;
   ChoiceInputs inputs = {coarse_log2(tiles), coarse_log2(split_k), coarse_log2(stages),
                          coarse_log2(rows * columns / (p.m * p.n)), coarse_log2(waves)};
   add_shares(terms, terms.us(), inputs.data() + kShares);

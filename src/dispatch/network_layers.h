@@ -59,7 +59,9 @@ struct NetworkLayers {
         for (size_t q = 0; q < kAtOnce; ++q) first[q][i] += questions[q].inputs[j] * weights;
       }
     float positive[kAtOnce][NetworkWeights::kFirst];
+#pragma GCC unroll 8
     for (size_t q = 0; q < kAtOnce; ++q)
+#pragma GCC unroll 8
       for (size_t i = 0; i < kFirst; ++i) keep_positive(first[q][i]), store(first[q][i], positive[q], i);
     finish(network, positive, results);
   }
@@ -69,6 +71,7 @@ struct NetworkLayers {
     Lanes even[kAtOnce][kSecond], odd[kAtOnce][kSecond];
     for (size_t q = 0; q < kAtOnce; ++q)
       for (size_t i = 0; i < kSecond; ++i) even[q][i] = load(network.second_bias, i), odd[q][i] = Lanes{};
+#pragma GCC unroll 2
     for (size_t j = 0; j < NetworkWeights::kFirst; j += 2)
       for (size_t i = 0; i < kSecond; ++i) {
         const Lanes of_even = load(network.second + j * NetworkWeights::kSecond, i);

@@ -1,29 +1,35 @@
 #include "dispatch/predictor.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
 
-#include "dispatch/split_climb.h"
 #include "dispatch/split_search.h"
 
 namespace gemm {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 // Kernels that the networks are asked about, the best by the cost model alone. On 1,100 random problems of an H200 the
 // choice was 0.1 % slower with 12, and 0.1 % faster with 24.
 constexpr size_t kShortlist = 16;
-constexpr double kAboveLeast = 1.2;  // times the lower bound, at which a kernel is hoped to serve: no choice is worse for it
-constexpr size_t kMostProducts = 4;  // on copies of no operand, of A, of B, of both
-// Times the best, at which a choice is hopeless in the eyes of one network, of the mean of two, and of three and more. None
-// of 8,000 random problems of an H200 would be served faster by one that was passed over.
-constexpr std::array kFarBehind = {1.284, 1.284, 1.105};
+constexpr size_t kMostKernels = 96;                                // a portfolio has 64 (tuner/portfolio.h)
+constexpr size_t kMostGroups = kMostKernels / kKernelsAtOnce + 4;  // one for each formula may have a few kernels only
+constexpr size_t kMostProducts = 4;                                // on copies of no operand, of A, of B, of both
+// Times the best, at which a choice is hopeless in the eyes of one network, of the mean of two, and of three and more. On
+// 12,000 random problems of an H200 1.284, 1.284 and 1.105 ask a quarter more and choose 0.08 % better by the model.
+constexpr std::array kFarBehind = {1.2, 1.12, 1.06};
 
 // Of the geometric mean of so many ratios, given the sum of their logarithms.
 double mean_ratio(float log_ratios, size_t count) {
   return static_cast<double>(std::exp(log_ratios / static_cast<float>(count)));
+}
+
+CostTerms terms_at(const GroupWays& ways, size_t lane) {
+  return {double{ways.fixed[lane]}, double{ways.compute[lane]}, double{ways.memory[lane]}, double{ways.latency[lane]},
+          double{ways.reduction[lane]}};
 }
 
 }  // namespace
@@ -62,59 +68,120 @@ struct Predictor::Products {
   }
 };
 
-// The best ways by the cost model, in no order.
+// The ways in which all kernels may serve all products, in groups, and their times, to be taken least first.
+struct Predictor::Ways {
+  struct Origin {
+    size_t product, first_kernel;
+  };
+  static constexpr size_t kMost = kMostProducts * kMostGroups;
+
+  size_t count = 0;
+  std::array<Origin, kMost> origins;
+  std::array<GroupWays, kMost> groups;
+
+  // Takes over the next group, of which so many kernels matter.
+  void add(const Origin& origin, size_t kernels, float copies_us) {
+    origins[count] = origin;
+    for (size_t lane = 0; lane < kKernelsAtOnce; ++lane) {
+      const float us = groups[count].us[lane] + copies_us;
+      const auto number = static_cast<int>(count * kKernelsAtOnce + lane);
+      keys_[count][lane] = lane < kernels && us < kInfinite ? (std::bit_cast<int>(us) & ~kNumbers) | number : kTaken;
+    }
+    least_keys_[count] = least(keys_[count]);
+    ++count;
+  }
+
+  // The number of the fastest one that is left: group * kKernelsAtOnce + lane.
+  std::optional<size_t> take() {
+    const int key = least(std::span(least_keys_).first(count));
+    if (key == kTaken) return std::nullopt;
+    const auto number = static_cast<size_t>(key & kNumbers), group = number / kKernelsAtOnce;
+    keys_[group][number % kKernelsAtOnce] = kTaken;
+    least_keys_[group] = least(keys_[group]);
+    return number;
+  }
+
+ private:
+  // Positive floats are in order as integers too, and their last bits hold the number. The least is found without branches,
+  // which no CPU could foresee.
+  static constexpr int kNumbers = static_cast<int>(std::bit_ceil(kMost * kKernelsAtOnce)) - 1;
+  static constexpr int kTaken = std::numeric_limits<int>::max();
+  static int least(std::span<const int> keys) {
+    int least = kTaken;
+#pragma GCC unroll 8
+    for (const int key : keys) least = key < least ? key : least;
+    return least;
+  }
+
+  std::array<std::array<int, kKernelsAtOnce>, kMost> keys_;
+  std::array<int, kMost> least_keys_;  // of each group
+};
+
+// The best of them by the cost model.
 struct Predictor::Shortlist {
   struct Entry {
     size_t product = 0, kernel = 0;
-    Way way;
+    CostTerms terms;  // by the cost model
+    int split = 1;
+    Reduction reduction = Reduction::ticket;
     double us = 0;        // as the networks correct it
     size_t networks = 0;  // that were asked
   };
-  size_t count = 0, worst = 0;
-  std::array<double, kShortlist> model_us;
+  size_t count = 0;
   std::array<Entry, kShortlist> entries;
-
-  double worst_us() const { return count < kShortlist ? kInfinite : model_us[worst]; }
-  void add(const Entry& entry, double us) {
-    if (!(us < worst_us())) return;
-    const size_t place = count < kShortlist ? count++ : worst;
-    model_us[place] = us;
-    entries[place] = entry;
-    if (count == kShortlist)
-      worst = static_cast<size_t>(std::max_element(model_us.begin(), model_us.end()) - model_us.begin());
-  }
 };
 
 Predictor::Predictor(const Table& table, const DeviceInfo& device) : device_(device) {
   if (table.learned_model) networks_ = table.learned_model->networks;
-  for (const bool gains : {true, false})
-    for (const PortfolioKernel& kernel : table.portfolio) {
-      const bool has_traits = table.learned_model && kernel.traits.size() == networks_.size() && !networks_.empty();
-      if (kernels_.size() == KernelTimes::kMost) break;
-      if (gains != gains_by_relayout(kernel.config)) continue;
-      if ((!has_traits && !kernel.model_factor) || why_invalid(kernel.config, device.limits) != nullptr) continue;
-      costs_.emplace_back(kernel.config, device);
-      kernels_.push_back({has_traits ? kernel.traits : std::vector<FirstLayer>{},
-                          has_traits ? 0 : std::log(*kernel.model_factor),
-                          can_cluster(kernel.config) && device.limits.compute_capability >= 90});
-      gain_by_copies_ += gains;
-    }
-  least_.emplace(costs_);
+  std::vector<const PortfolioKernel*> portfolio;
+  for (const PortfolioKernel& kernel : table.portfolio) portfolio.push_back(&kernel);
+  // Kernels of a group climb together: those with tiles of one size end near the same split.
+  std::stable_sort(portfolio.begin(), portfolio.end(), [](const PortfolioKernel* a, const PortfolioKernel* b) {
+    return a->config.BM * a->config.BN < b->config.BM * b->config.BN;
+  });
+  for (const Formula formula : {Formula::tile, Formula::specialized, Formula::stream, Formula::batch})
+    for (const bool gains : {true, false})
+      for (const PortfolioKernel* one : portfolio) {
+        const PortfolioKernel& kernel = *one;
+        const bool has_traits = table.learned_model && kernel.traits.size() == networks_.size() && !networks_.empty();
+        if (kernels_.size() == kMostKernels) break;
+        if (formula != formula_of(kernel.config) || gains != gains_by_relayout(kernel.config)) continue;
+        if ((!has_traits && !kernel.model_factor) || why_invalid(kernel.config, device.limits) != nullptr) continue;
+        costs_.emplace_back(kernel.config, device);
+        kernels_.push_back(
+            {has_traits ? kernel.traits : std::vector<FirstLayer>{}, has_traits ? 0 : std::log(*kernel.model_factor)});
+        add_to_groups(costs_.back(), can_cluster(kernel.config) && device.limits.compute_capability >= 90);
+      }
   knows_cublas_ = !networks_.empty() && std::all_of(networks_.begin(), networks_.end(),
                                                     [](const TimeNetwork& one) { return one.cublas.has_value(); });
 }
 
-void Predictor::shorten(size_t product_number, const Product& product, Shortlist& list) const {
-  const size_t count = product.relayout == Relayout::none ? kernels_.size() : gain_by_copies_;
-  KernelTimes least;
-  least_->of(product.problem, count, least);
-  for (size_t taken = 0; taken < count; ++taken) {
-    const size_t k = least.take();
-    if (kAboveLeast * (static_cast<double>(least.us[k]) + product.copies_us) > list.worst_us()) return;
-    if (!may_serve(costs_[k].config, product.problem.problem)) continue;
-    const ProductCost cost(costs_[k], product.problem);
-    const Way way = best_way(cost, kernels_[k].clusters, product.workspace);
-    if (way.us < kInfinite) list.add({product_number, k, way}, way.us + product.copies_us);
+void Predictor::add_to_groups(const KernelCost& cost, bool may_cluster) {
+  const bool starts_one =
+      groups_.empty() || groups_.back().kernels.formula != cost.formula || groups_.back().kernels.count == kKernelsAtOnce;
+  if (starts_one) groups_.push_back({KernelGroup(cost.formula), costs_.size() - 1, 0});
+  groups_.back().kernels.add(cost, may_cluster);
+  groups_.back().gaining += gains_by_relayout(cost.config);
+}
+
+void Predictor::search(size_t product_number, const Product& product, Ways& ways) const {
+  for (const Group& group : groups_) {
+    const size_t kernels = product.relayout == Relayout::none ? group.kernels.count : group.gaining;
+    if (kernels == 0 || (group.kernels.formula == Formula::stream && !is_skinny(product.problem.problem))) continue;
+    search_(group.kernels, product.problem, static_cast<double>(product.workspace), ways.groups[ways.count]);
+    ways.add({product_number, group.first}, kernels, static_cast<float>(product.copies_us));
+  }
+}
+
+void Predictor::shorten(Ways& ways, Shortlist& list) const {
+  while (list.count < kShortlist) {
+    const auto next = ways.take();
+    if (!next) return;
+    const size_t group = *next / kKernelsAtOnce, lane = *next % kKernelsAtOnce;
+    const GroupWays& found = ways.groups[group];
+    list.entries[list.count++] = {ways.origins[group].product, ways.origins[group].first_kernel + lane,
+                                  terms_at(found, lane), static_cast<int>(found.split[lane]),
+                                  static_cast<Reduction>(static_cast<int>(found.how[lane]))};
   }
 }
 
@@ -130,20 +197,19 @@ struct Predictor::Questions {
 
 // Also the times of those that no network is asked about; returns the best of these.
 double Predictor::prepare(Products& products, Shortlist& list, Questions& questions) const {
-  double best_us = kInfinite;
+  double best_us = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < list.count; ++i) {
     Shortlist::Entry& entry = list.entries[i];
     const Kernel& kernel = kernels_[entry.kernel];
     Product& product = *products.all[entry.product];
     if (kernel.traits.empty()) {
-      entry.us = entry.way.us * std::exp(kernel.log_factor) + product.copies_us;
+      entry.us = entry.terms.us() * std::exp(kernel.log_factor) + product.copies_us;
       entry.networks = networks_.size();
       best_us = std::min(best_us, entry.us);
       continue;
     }
     product.show_to(networks_);
-    questions.inputs[i] =
-        choice_inputs(costs_[entry.kernel], product.problem, entry.way.split, entry.way.reduction, entry.way.terms);
+    questions.inputs[i] = choice_inputs(costs_[entry.kernel], product.problem, entry.split, entry.reduction, entry.terms);
     questions.left[questions.count++] = i;
   }
   return best_us;
@@ -183,7 +249,8 @@ double Predictor::correct(Products& products, Shortlist& list) const {
     for (const size_t i : left) {
       Shortlist::Entry& entry = list.entries[i];
       entry.networks = network + 1;
-      entry.us = entry.way.us * mean_ratio(questions.log_ratios[i], network + 1) + products.all[entry.product]->copies_us;
+      entry.us =
+          entry.terms.us() * mean_ratio(questions.log_ratios[i], network + 1) + products.all[entry.product]->copies_us;
       best_us = std::min(best_us, entry.us);
     }
     const double hopeless_us = best_us * kFarBehind[std::min(network, kFarBehind.size() - 1)];
@@ -196,7 +263,9 @@ double Predictor::correct(Products& products, Shortlist& list) const {
 Predictor::Predictions Predictor::predict(const Problem& problem, int64_t workspace) const {
   Products products(problem, device_, workspace);
   Shortlist list;
-  for (size_t i = 0; i < products.count; ++i) shorten(i, *products.all[i], list);
+  Ways ways;
+  for (size_t i = 0; i < products.count; ++i) search(i, *products.all[i], ways);
+  shorten(ways, list);
   Predictions predictions;
   predictions.cublas_us = correct(products, list);
 
@@ -207,8 +276,7 @@ Predictor::Predictions Predictor::predict(const Problem& problem, int64_t worksp
   };
   for (size_t left = list.count; left > 0 && predictions.count < kMost; --left) {
     const auto best = std::min_element(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(left), faster);
-    const Choice choice{costs_[best->kernel].config, best->way.split, best->way.reduction,
-                        products.all[best->product]->relayout};
+    const Choice choice{costs_[best->kernel].config, best->split, best->reduction, products.all[best->product]->relayout};
     const auto same_kernel = [&](const Prediction& other) { return other.choice.config == choice.config; };
     const auto known = predictions.best.begin() + static_cast<std::ptrdiff_t>(predictions.count);
     if (std::none_of(predictions.best.begin(), known, same_kernel) && may_run(choice, problem, device_, workspace))

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "dispatch/kernel_search.h"
 #include "dispatch/learned_model.h"
-#include "dispatch/least_times.h"
 #include "dispatch/table.h"
 
 namespace gemm {
@@ -34,24 +34,31 @@ class Predictor {
   struct Kernel {
     std::vector<FirstLayer> traits;  // one for each network; none where a factor is all that is known
     double log_factor;
-    bool clusters;  // may form them on the device
+  };
+  struct Group {
+    KernelGroup kernels;
+    size_t first;    // of them in `kernels_`, where they follow each other
+    size_t gaining;  // how many, at the beginning, gain by copies of operands
   };
   struct Product;    // the problem, or what it is on copies of its operands
   struct Products;   // both
-  struct Shortlist;  // of ways to serve a problem
+  struct Ways;       // in which kernels may serve them
+  struct Shortlist;  // the best of these
   struct Questions;  // for the networks
 
-  void shorten(size_t product_number, const Product& product, Shortlist& list) const;
+  void add_to_groups(const KernelCost& cost, bool may_cluster);
+  void search(size_t product_number, const Product& product, Ways& ways) const;
+  void shorten(Ways& ways, Shortlist& list) const;
   double prepare(Products& products, Shortlist& list, Questions& questions) const;
   void ask(size_t network, const Products& products, const Shortlist& list, Questions& questions) const;
   double correct(Products& products, Shortlist& list) const;
 
   DeviceInfo device_;
-  // In the same order, those that gain by copies of operands first.
+  // In the same order: by formula, and of each those that gain by copies of operands first.
   std::vector<KernelCost> costs_;
   std::vector<Kernel> kernels_;
-  size_t gain_by_copies_ = 0;  // how many those are
-  std::optional<LeastTimes> least_;
+  std::vector<Group> groups_;  // of all of them
+  KernelSearch search_ = kernel_search();
   std::vector<TimeNetwork> networks_;
   bool knows_cublas_ = false;  // all of them
 };

@@ -24,9 +24,11 @@ std::span<const Reduction> reductions_of(const KernelConfig& config, int split) 
   return std::span(kPersistent).first(is_specialized(config.load) ? 2 : 1);
 }
 
+bool is_skinny(const Problem& problem) { return std::min(problem.m, problem.n) <= kLongestShortSide; }
+
 bool may_serve(const KernelConfig& config, const Problem& problem) {
   switch (config.family) {
-    case Family::stream: return std::min(problem.m, problem.n) <= kLongestShortSide;
+    case Family::stream: return is_skinny(problem);
     case Family::batch: return problem.m <= config.BM && problem.n <= config.BN;
     default: return true;
   }
@@ -78,7 +80,7 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
   const KernelCost kernel(config, device);
   const CostProblem seen(problem);
   const ProductCost cost(kernel, seen);
-  const double slots = static_cast<double>(kernel.resident) * device.sm_count;
+  const double slots = kernel.numbers.blocks;
   // Persistent blocks that all have a tile are better shared out by stream-k.
   const double most_blocks = is_specialized(config.load) ? slots : kMostBlocksPerSlot * slots;
   const double stages = static_cast<double>(problem.k) / config.BK;
@@ -89,7 +91,7 @@ std::optional<PredictedChoice> best_split(const KernelConfig& config, const Prob
     ++worse;
     for (const Reduction reduction : reductions_of(config, split)) {
       const Choice choice{config, split, reduction};
-      const double us = cost.terms(cost.split(split), reduction).us();
+      const double us = cost.terms(split, reduction).us();
       if ((best && us >= best->us) || !may_run(choice, problem, device, workspace)) continue;
       best = {us, choice}, worse = 0;
     }

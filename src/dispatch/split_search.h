@@ -23,6 +23,9 @@ struct PredictedChoice {
 // The ways to reduce so many splits of k.
 std::span<const Reduction> reductions_of(const KernelConfig& config, int split);
 
+// Whether the stream family is tried on a problem.
+bool is_skinny(const Problem& problem);
+
 // Whether a configuration is meant for problems of these sizes.
 bool may_serve(const KernelConfig& config, const Problem& problem);
 

@@ -28,11 +28,12 @@ inline bool is_persistent(const KernelConfig& config) { return is_specialized(co
 // it.
 int64_t batch_per_launch(const Choice& choice, const Problem& p);
 
+// That one block of a stream-k tile gets at least; a partial tile costs about as much as four stages.
+inline constexpr int64_t kLeastSharedStages = 4;
+
 // The persistent blocks of one launch: `items` tiles, or parts of them where k is split, of so many stages.
 inline PersistentGrid share_items(const KernelConfig& config, Reduction reduction, int64_t items, int64_t stages,
                                   int sm_count) {
-  // That one block of a stream-k tile gets at least; a partial tile costs about as much as four stages.
-  constexpr int64_t kLeastSharedStages = 4;
   const int64_t most = static_cast<int64_t>(sm_count) * config.min_blocks;
   PersistentGrid grid;
   grid.blocks = static_cast<int>(std::min(most, items));

@@ -137,7 +137,7 @@ class Fit {
       const KernelCost& cost = costs_[*kernel];
       const auto& [config, split_k, reduction, its_relayout] = option.choice;
       const ProductCost product(cost, seen);
-      const CostTerms terms = product.terms(product.split(split_k), reduction);
+      const CostTerms terms = product.terms(split_k, reduction);
       add_row(*kernel, choice_inputs(cost, seen, split_k, reduction, terms), terms.us(), product_us, us);
     }
     if (result.cublas_us && relayout == Relayout::none) {
