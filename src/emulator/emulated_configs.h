@@ -39,9 +39,9 @@ constexpr bool emulated_indirectly(const KernelConfig& c) {
   if (c.load == LoadPath::warp_specialized) return c.BM == 64;
   return c.BM == 32 && c.BN == 32 && c.acc_init == AccInit::shifted;  // tma, and what its unaligned operands take
 }
-// And with an epilogue (KernelVariant::epilogue): whatever has a way of its own to end a tile, for NN and TN (tma for NT too,
-// which products on copies are), with all loads of 16 bytes or all of 4. Those that are default kernels of dispatch have each
-// epilogue, the others the one that does all.
+// And with an epilogue (KernelVariant::epilogue): whatever has a way of its own to end a tile, for NN and TN (tma for NT
+// too, which products on copies are), with all loads of 16 bytes or all of 4. Those that are default kernels of dispatch
+// have each epilogue, the others the one that does all.
 constexpr bool emulated_with_epilogue(const KernelConfig& c) { return c.load != LoadPath::async_transpose; }
 constexpr bool emulated_with_all_epilogues(const KernelConfig& c) {
   return c.family == Family::tile && c.load == LoadPath::register_staged;
