@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <sstream>
 
+#include "command.h"
 #include "dispatch/kernel_search.h"
 #include "dispatch/selector.h"
 #include "dispatch/split_climb.h"
@@ -122,6 +124,23 @@ TEST(Networks, SayTheSameOnEachCpu) {
                                network.last.data(), network.last_bias};
   network_functions<4>().ask(weights, questions.data(), questions.size(), narrow.data());
   for (size_t i = 0; i < here.size(); ++i) EXPECT_EQ(here[i], std::clamp(narrow[i], -2.F, 2.F)) << i;
+}
+
+// The linker keeps one copy of an inline function, whoever compiled it: what other files have too must not be there in
+// instructions that not every CPU has.
+TEST(WideVectors, ShareNoFunctionWithOtherFiles) {
+  const std::string objects = GEMM_WIDE_OBJECTS;
+  if (objects.empty()) GTEST_SKIP() << "no wide vectors on this processor";
+  const test::CommandResult symbols = test::run_command("nm -C --defined-only " + objects);
+  ASSERT_EQ(symbols.exit_code, 0) << symbols.output;
+  std::istringstream lines(symbols.output);
+  int shared = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" W ") == std::string::npos && line.find(" V ") == std::string::npos) continue;
+    EXPECT_NE(line.find("<8ul"), std::string::npos) << line;
+    ++shared;
+  }
+  EXPECT_GT(shared, 0) << "nothing was looked at:\n" << symbols.output;
 }
 
 TEST(Selector, PredictsByTheMeanOfAllNetworks) {

@@ -10,8 +10,8 @@ namespace gemm::cost {
 
 inline constexpr double kMostSplit = kSearchedSplits.back();
 inline constexpr double kManyShares = 4;  // blocks of a tile from which one alone is never faster
-inline constexpr double kSmallCluster =
-    4;  // blocks up to which a cluster adds faster than tickets or a second kernel, or 0.3 % slower
+// Blocks up to which a cluster adds faster than tickets or a second kernel, or 0.3 % slower.
+inline constexpr double kSmallCluster = 4;
 inline constexpr float kInfinite = __builtin_inff();
 
 template <class N>
@@ -172,7 +172,8 @@ T laid_out_as(const void* rows) {
   return value;
 }
 
-// Everything inline: what formulas share is worked out once then, and stays in registers.
+// Everything inline: what formulas share is worked out once then and stays in registers, and no ordinary inline function is
+// left in the object for wide vectors, where the linker could take it for everybody.
 template <size_t kWidth>
 [[gnu::flatten]] void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways) {
   using N = Lanes<kWidth>;
