@@ -300,7 +300,7 @@ TEST(DispatchFailures, ProductsOfSizesNear2To63AreLeftToCublas) {
   ASSERT_EQ(gemm_load_table(watched.handle.get(), GEMM_SOURCE_DIR "/configs/nvidia-h200.json"), GEMM_SUCCESS);
   ASSERT_EQ(gemm_set_policy(watched.handle.get(), GEMM_POLICY_TUNED_ONLY), GEMM_SUCCESS);
   for (const auto& [m, n, batch] : std::vector<std::array<int64_t, 3>>{
-           {int64_t{1} << 27, int64_t{1} << 19, 1}, {64, 64, int64_t{1} << 62}, {400'000, 7, int64_t{1} << 59}}) {
+           {int64_t{1} << 28, int64_t{1} << 19, 1}, {64, 64, int64_t{1} << 62}, {400'000, 7, int64_t{1} << 59}}) {
     Problem p = packed_problem(m, n, 1);
     p.batch = batch;
     const gemm_problem_t problem = c_problem(p);

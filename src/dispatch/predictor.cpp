@@ -1,17 +1,16 @@
 #include "dispatch/predictor.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
 
 #include "dispatch/split_search.h"
+#include "dispatch/ways_by_time.h"
 
 namespace gemm {
 namespace {
 
-constexpr float kInfinite = std::numeric_limits<float>::infinity();
 // Kernels that the networks are asked about, the best by the cost model alone. On 1,100 random problems of an H200 the
 // choice was 0.1 % slower with 12, and 0.1 % faster with 24.
 constexpr size_t kShortlist = 16;
@@ -68,54 +67,8 @@ struct Predictor::Products {
   }
 };
 
-// The ways in which all kernels may serve all products, in groups, and their times, to be taken least first.
-struct Predictor::Ways {
-  struct Origin {
-    size_t product, first_kernel;
-  };
-  static constexpr size_t kMost = kMostProducts * kMostGroups;
-
-  size_t count = 0;
-  std::array<Origin, kMost> origins;
-  std::array<GroupWays, kMost> groups;
-
-  // Takes over the next group, of which so many kernels matter.
-  void add(const Origin& origin, size_t kernels, float copies_us) {
-    origins[count] = origin;
-    for (size_t lane = 0; lane < kKernelsAtOnce; ++lane) {
-      const float us = groups[count].us[lane] + copies_us;
-      const auto number = static_cast<int>(count * kKernelsAtOnce + lane);
-      keys_[count][lane] = lane < kernels && us < kInfinite ? (std::bit_cast<int>(us) & ~kNumbers) | number : kTaken;
-    }
-    least_keys_[count] = least(keys_[count]);
-    ++count;
-  }
-
-  // The number of the fastest one that is left: group * kKernelsAtOnce + lane.
-  std::optional<size_t> take() {
-    const int key = least(std::span(least_keys_).first(count));
-    if (key == kTaken) return std::nullopt;
-    const auto number = static_cast<size_t>(key & kNumbers), group = number / kKernelsAtOnce;
-    keys_[group][number % kKernelsAtOnce] = kTaken;
-    least_keys_[group] = least(keys_[group]);
-    return number;
-  }
-
- private:
-  // Positive floats are in order as integers too, and their last bits hold the number. The least is found without branches,
-  // which no CPU could foresee.
-  static constexpr int kNumbers = static_cast<int>(std::bit_ceil(kMost * kKernelsAtOnce)) - 1;
-  static constexpr int kTaken = std::numeric_limits<int>::max();
-  static int least(std::span<const int> keys) {
-    int least = kTaken;
-#pragma GCC unroll 8
-    for (const int key : keys) least = key < least ? key : least;
-    return least;
-  }
-
-  std::array<std::array<int, kKernelsAtOnce>, kMost> keys_;
-  std::array<int, kMost> least_keys_;  // of each group
-};
+// Of all kernels and products.
+struct Predictor::Ways : WaysByTime<kMostProducts * kMostGroups> {};
 
 // The best of them by the cost model.
 struct Predictor::Shortlist {

@@ -1,0 +1,65 @@
+// What a search for kernels found, to be taken fastest first.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "dispatch/kernel_search.h"
+
+namespace gemm {
+
+// The ways in which all kernels may serve all products, in groups, and their times, to be taken least first.
+template <size_t kMostGroups>
+class WaysByTime {
+ public:
+  struct Origin {
+    size_t product, first_kernel;
+  };
+  size_t count = 0;
+  std::array<Origin, kMostGroups> origins;
+  std::array<GroupWays, kMostGroups> groups;
+
+  // Takes over the next group, of which so many kernels matter.
+  void add(const Origin& origin, size_t kernels, float copies_us) {
+    origins[count] = origin;
+    for (size_t lane = 0; lane < kKernelsAtOnce; ++lane) {
+      const float us = groups[count].us[lane] + copies_us;
+      const auto number = static_cast<int>(count * kKernelsAtOnce + lane);
+      keys_[count][lane] = lane < kernels && us < std::numeric_limits<float>::infinity()
+                               ? (std::bit_cast<int>(us) & ~kNumbers) | number
+                               : kTaken;
+    }
+    least_keys_[count] = least(keys_[count]);
+    ++count;
+  }
+
+  // The number of the fastest one that is left: group * kKernelsAtOnce + lane.
+  std::optional<size_t> take() {
+    const int key = least(std::span(least_keys_).first(count));
+    if (key == kTaken) return std::nullopt;
+    const auto number = static_cast<size_t>(key & kNumbers), group = number / kKernelsAtOnce;
+    keys_[group][number % kKernelsAtOnce] = kTaken;
+    least_keys_[group] = least(keys_[group]);
+    return number;
+  }
+
+ private:
+  // Positive floats are in order as integers too, and their last bits hold the number. The least is found without branches,
+  // which no CPU could foresee.
+  static constexpr int kNumbers = static_cast<int>(std::bit_ceil(kMostGroups * kKernelsAtOnce)) - 1;
+  static constexpr int kTaken = std::numeric_limits<int>::max();
+  static int least(std::span<const int> keys) {
+    int least = kTaken;
+#pragma GCC unroll 8
+    for (const int key : keys) least = key < least ? key : least;
+    return least;
+  }
+
+  std::array<std::array<int, kKernelsAtOnce>, kMostGroups> keys_;
+  std::array<int, kMostGroups> least_keys_;  // of each group
+};
+
+}  // namespace gemm
