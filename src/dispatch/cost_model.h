@@ -37,7 +37,8 @@ Formula formula_of(const KernelConfig& config);
 // copy engine.
 inline constexpr size_t kLoads = 2 * 36;
 inline size_t loads_index(int ops, int a, int b, bool aligned) {
-  return static_cast<size_t>((aligned ? 36 : 0) + ops * 9 + a * 3 + b);
+  const int number = (aligned ? 36 : 0) + ops * 9 + a * 3 + b;
+  return static_cast<size_t>(number);
 }
 // Persistent blocks copy singly what is not aligned, and cut nothing.
 inline size_t loads_index(Formula formula, const CostProblem& p) {

@@ -41,7 +41,7 @@ class Climb {
   using Mask = typename N::Mask;
 
   Climb(const Product<N>& product, const N& may_cluster, double workspace)
-      : product_(product), may_cluster_(may_cluster == 1.0), workspace_(workspace) {}
+      : may_cluster_(may_cluster == 1.0), product_(product), workspace_(workspace) {}
 
   Way<N> run() {
     Way<N> best;
@@ -158,11 +158,11 @@ class Climb {
     }
   }
 
-  const Product<N>& product_;
   Mask may_cluster_;
+  Way<N> unsplit_;
+  const Product<N>& product_;
   double workspace_;
   bool knows_unsplit_ = false;
-  Way<N> unsplit_;
 };
 
 template <class T>
