@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "command.h"
@@ -54,6 +55,22 @@ TEST(KernelSearch, FindsWaysThatTakeWhatTheCostModelSaysByTheBestReduction) {
         // Small clusters are taken without asking (kSmallCluster), which costs next to nothing.
         EXPECT_GT(product.terms(split, other).us(), 0.995 * us) << kernel.id << " on " << one.problem;
       }
+    }
+  }
+}
+
+// Where the split that gives each multiprocessor a block has no workspace, there are smaller ones, and none.
+TEST(KernelSearch, FindsAWayWithoutWorkspace) {
+  const Table& table = shipped_table();
+  for (const PortfolioKernel& kernel : table.portfolio) {
+    const KernelCost cost(kernel.config, table.device);
+    KernelGroup group(cost.formula);
+    group.add(cost, false);
+    for (const CalibrationProblem& one : calibration_problems(60, false)) {
+      if (!may_run({kernel.config, 1, Reduction::ticket}, one.problem, table.device, 0)) continue;
+      GroupWays ways;
+      kernel_search()(group, CostProblem(one.problem), 0, ways);
+      EXPECT_LT(ways.us[0], std::numeric_limits<float>::infinity()) << kernel.id << " on " << one.problem;
     }
   }
 }

@@ -153,7 +153,8 @@ class Climb {
       if (at_end.any()) keep(best, unsplit(), at_end);
       climbing = climbing & (split > 1.0);
       const N next_us = try_split(best, split, climbing);
-      climbing = climbing & (next_us < us);
+      // Where nothing could run so far, for want of workspace, smaller splits may.
+      climbing = climbing & ((next_us < us) | (us == double{kInfinite}));
       us = next_us;
     }
   }
@@ -174,8 +175,13 @@ T laid_out_as(const void* rows) {
 
 // Everything inline: what formulas share is worked out once then and stays in registers, and no ordinary inline function is
 // left in the object for wide vectors, where the linker could take it for everybody.
+#ifdef GEMM_ALL_INLINE
+#define GEMM_SEARCH [[gnu::flatten]]
+#else
+#define GEMM_SEARCH
+#endif
 template <size_t kWidth>
-[[gnu::flatten]] void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways) {
+GEMM_SEARCH void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways) {
   using N = Lanes<kWidth>;
   const auto kernel = laid_out_as<KernelNumbers<N>>(&group.numbers);
   const auto loads = laid_out_as<LoadNumbers<N>>(&group.loads[loads_index(group.formula, problem)]);

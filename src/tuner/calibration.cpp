@@ -150,12 +150,18 @@ void Calibrator::run_tasks(Stage stage) {
 bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choices, Stage stage) {
   progress_.point(to_string(problem));
   size_t done = 0;
+  std::vector<Trial> contest;  // logged as a whole: what was timed alone proves nothing
   const StageResult result = session_.run(problem, choices, stage, [&](const Choice& choice, const Outcome& outcome) {
-    log_.add({utc_timestamp(), problem, choice, stage, outcome});
+    const Trial trial{utc_timestamp(), problem, choice, stage, outcome};
+    if (stage == Stage::certificate)
+      contest.push_back(trial);
+    else
+      log_.add(trial);
     if (!outcome.correct()) progress_.failed();
     progress_.stage(to_string(stage), ++done, choices.size());
   });
   if (result.interrupted) return false;
+  for (const Trial& trial : contest) log_.add(trial);
   if (result.skipped.empty())
     log_.add_baselines(problem, result.baselines);
   else

@@ -210,7 +210,11 @@ class TuneRun {
   void hold_contests() {
     const CalibrationResults results = calibration_results();
     if (!write_table(results)) return;
-    const std::vector<Contest> contests = open_contests(table_, results.certificate);
+    std::vector<Contest> contests = open_contests(table_, results.certificate);
+    // Open for ever where the choice itself was wrong, or could not be built.
+    std::erase_if(contests, [&](const Contest& contest) {
+      return log_.evidence(contest.problem).find(contest.choices.front(), Stage::certificate) != nullptr;
+    });
     if (contests.empty()) return;
     std::fprintf(stderr, "timing the selector's choice and its rivals side by side on %zu others\n", contests.size());
     Progress progress(options_.terminal, contests.size());

@@ -17,7 +17,7 @@ struct TuneOptions {
   std::string table_path;     // empty: configs/<gpu>.json, or <gpu>.json where there is no folder configs
   double budget_minutes = 0;  // 0: no limit
   bool fresh = false;         // measure again what the log already has
-  int candidates = 64;        // per shape, at most
+  int candidates = 44;        // per shape, at most
   int calibration = 2200;     // random problems to fit and to judge the selector on; 0: none
   double timeout_s = 20;      // for one candidate
   std::string command_line;   // for the table
