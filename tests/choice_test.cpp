@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <sstream>
 
@@ -90,7 +89,9 @@ TEST(KernelSearch, SaysTheSameOnEachCpu) {
       GroupWays here, narrow;
       kernel_search()(group, problem, 1e7, here);
       narrow_kernel_search()(group, problem, 1e7, narrow);
-      EXPECT_EQ(std::memcmp(&here, &narrow, sizeof here), 0) << table.portfolio[first].id << " on " << one.problem;
+      for (const auto row : {&GroupWays::fixed, &GroupWays::compute, &GroupWays::memory, &GroupWays::latency,
+                             &GroupWays::reduction, &GroupWays::us, &GroupWays::split, &GroupWays::how})
+        EXPECT_EQ(here.*row, narrow.*row) << table.portfolio[first].id << " on " << one.problem;
     }
   }
 }

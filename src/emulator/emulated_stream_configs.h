@@ -3,7 +3,7 @@
 // both ways of ending: straight to C, and through shared memory.
 #pragma once
 
-#include "kernels/kernel_config.h"
+#include "emulator/emulated_configs.h"
 
 namespace gemm {
 
@@ -21,7 +21,9 @@ inline constexpr KernelConfig kEmulatedStreamConfigs[] = {
 inline constexpr int kEmulatedIndirectStream = 1;
 // And with an epilogue: through shared memory, and straight to C with either operand as the long one. emulated_configs.h
 // says for which layouts.
-constexpr bool emulated_stream_with_epilogue(int index) { return index == 1 || index == 3 || index == 5; }
+constexpr bool emulated_stream_with_epilogue(int index) {
+  return index == 1 || (!kFewEpilogues && (index == 3 || index == 5));
+}
 inline constexpr int kEmulatedStreamConfigCount = sizeof(kEmulatedStreamConfigs) / sizeof(kEmulatedStreamConfigs[0]);
 
 constexpr bool all_emulated_stream_configs_valid() {

@@ -176,6 +176,7 @@ std::vector<double> portfolio_curve(const Table& table, const std::vector<PointR
   for (const std::vector<double>& times : judged_times) current.push_back(kNoKernel * fastest(times));
   for (const size_t kernel : greedy_order(order_times, table.portfolio.size())) {
     std::vector<double> ratios;
+    ratios.reserve(judged_times.size());
     for (size_t p = 0; p < judged_times.size(); ++p) {
       current[p] = std::min(current[p], judged_times[p][kernel]);
       ratios.push_back(fastest(judged_times[p]) / current[p]);
