@@ -41,24 +41,22 @@ constexpr bool emulated_indirectly(const KernelConfig& c) {
 }
 // And with an epilogue (KernelVariant::epilogue): whatever has a way of its own to end a tile, for NN and TN (tma for NT
 // too, which products on copies are), with all loads of 16 bytes or all of 4. Those that are default kernels of dispatch
-// have each epilogue, the others the one that does all. Under a sanitizer, where an instance compiles three times as long,
-// there is one of plain and one of persistent blocks.
+// have each epilogue, the others the one that does all. Under a sanitizer an instance compiles three times as long, and
+// there are none.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kFewEpilogues = true;
+inline constexpr bool kEmulatesEpilogues = false;
 #else
-inline constexpr bool kFewEpilogues = false;
+inline constexpr bool kEmulatesEpilogues = true;
 #endif
 constexpr bool emulated_with_epilogue(const KernelConfig& c) {
-  if (kFewEpilogues && c.family == Family::tile)
-    return (c.load == LoadPath::tma && c.BM == 32) || (c.load == LoadPath::warp_specialized && c.BM == 64);
-  return c.load != LoadPath::async_transpose;
+  return kEmulatesEpilogues && c.load != LoadPath::async_transpose;
 }
 constexpr bool emulated_with_all_epilogues(const KernelConfig& c) {
-  return !kFewEpilogues && c.family == Family::tile && c.load == LoadPath::register_staged;
+  return kEmulatesEpilogues && c.family == Family::tile && c.load == LoadPath::register_staged;
 }
 // The last also with pointers on the GPU.
 constexpr bool emulated_indirectly_with_epilogue(const KernelConfig& c) {
-  return !kFewEpilogues && c.load == LoadPath::register_staged && c.slices > 1;
+  return kEmulatesEpilogues && c.load == LoadPath::register_staged && c.slices > 1;
 }
 inline constexpr int kEmulatedConfigCount = sizeof(kEmulatedConfigs) / sizeof(kEmulatedConfigs[0]);
 
