@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 
 #include "emulator/emulated_device.h"
@@ -58,6 +59,17 @@ struct Invalid {
   const char* reason_part;
 };
 
+// Each change of `good` is out, for its reason.
+void expect_invalid(const KernelConfig& good, std::span<const Invalid> cases) {
+  for (const Invalid& invalid : cases) {
+    KernelConfig config = good;
+    invalid.change(config);
+    const char* why = why_invalid(config, DeviceLimits{});
+    ASSERT_NE(why, nullptr) << invalid.what;
+    EXPECT_NE(std::string(why).find(invalid.reason_part), std::string::npos) << invalid.what << ": " << why;
+  }
+}
+
 TEST(KernelConfig, TheCopyWarpgroupServesQuads) {
   KernelConfig config{128, 128, 16, 64, 64, 2, 4, 4, 4, 1, 2, LoadPath::warp_specialized, FmaOrder::columns};
   EXPECT_EQ(why_invalid(config, DeviceLimits{}), nullptr);
@@ -81,13 +93,7 @@ TEST(KernelConfig, ManyResultsAThread) {
       {"BK", [](KernelConfig& c) { c.BK = 16, c.stages = 4; }, "instruction cache"},
       {"more", [](KernelConfig& c) { c.WN = 128; }, "192 accumulators"},
   };
-  for (const Invalid& invalid : cases) {
-    KernelConfig config = kMany;
-    invalid.change(config);
-    const char* why = why_invalid(config, DeviceLimits{});
-    ASSERT_NE(why, nullptr) << invalid.what;
-    EXPECT_NE(std::string(why).find(invalid.reason_part), std::string::npos) << invalid.what << ": " << why;
-  }
+  expect_invalid(kMany, cases);
 }
 
 TEST(KernelConfig, SaysWhyAConfigurationIsOut) {
@@ -106,13 +112,7 @@ TEST(KernelConfig, SaysWhyAConfigurationIsOut) {
        "shared memory"},
       {"min_blocks", [](KernelConfig& c) { c.min_blocks = 9; }, "min_blocks"},
   };
-  for (const Invalid& invalid : cases) {
-    KernelConfig config = kGood;
-    invalid.change(config);
-    const char* why = why_invalid(config, DeviceLimits{});
-    ASSERT_NE(why, nullptr) << invalid.what;
-    EXPECT_NE(std::string(why).find(invalid.reason_part), std::string::npos) << invalid.what << ": " << why;
-  }
+  expect_invalid(kGood, cases);
 }
 
 TEST(KernelConfig, BatchFamilySaysWhyAConfigurationIsOut) {
@@ -132,13 +132,7 @@ TEST(KernelConfig, BatchFamilySaysWhyAConfigurationIsOut) {
       {"shared memory", [](KernelConfig& c) { c.BK = 128, c.stages = 8, c.slices = 8; }, "shared memory"},
       {"registers", [](KernelConfig& c) { c.min_blocks = 16; }, "spill"},
   };
-  for (const Invalid& invalid : cases) {
-    KernelConfig config = kBatch;
-    invalid.change(config);
-    const char* why = why_invalid(config, DeviceLimits{});
-    ASSERT_NE(why, nullptr) << invalid.what;
-    EXPECT_NE(std::string(why).find(invalid.reason_part), std::string::npos) << invalid.what << ": " << why;
-  }
+  expect_invalid(kBatch, cases);
 }
 
 TEST(KernelConfig, AsyncCopiesNeedSm80) {

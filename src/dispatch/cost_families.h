@@ -1,5 +1,5 @@
 // What the formulas of the cost model share; those of each family are in cost_tile.h, cost_specialized.h and cost_direct.h.
-// Templates on the number (cost_numbers.h). Only for cost_*.cpp, learned_model.cpp and kernel_search.h.
+// Templates on the number (cost_numbers.h). Only for cost_*.cpp, learned_model.cpp and split_climb.h.
 #pragma once
 
 #include <algorithm>

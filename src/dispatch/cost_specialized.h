@@ -10,8 +10,8 @@ inline constexpr double kSpecializedSetupUs = 2.0;       // barriers, tensor map
 inline constexpr double kUnhidden = 0.15;                // of the issue slots where a scheduler has one computing warp
 inline constexpr double kShareSetupUs = 2;               // stream-k: its flags, and waiting for the other blocks of a tile
 inline constexpr double kPartWriteBytesPerUs = 100'000;  // of partial tiles, per SM
-inline constexpr double kPartReadBytesPerUs =
-    60'000;  // by the block that adds them one after the other (prototype, 512 to 1536)
+// By the block that adds them one after the other (prototype, 512 to 1536).
+inline constexpr double kPartReadBytesPerUs = 60'000;
 
 // How persistent blocks share the work: share_items (launch_arithmetic.h) in numbers, and of all launches together.
 template <class N>

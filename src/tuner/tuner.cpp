@@ -28,8 +28,9 @@ constexpr size_t kPrefetchedPoints = 6;  // whose kernels are compiled ahead
 constexpr size_t kNeighbours = 3;        // tuned problems whose winners are tried too
 constexpr double kTableSeconds = 30;     // between two writes of the table while tuning
 constexpr size_t kPortfolioTries = 3;    // portfolio kernels measured for a point whose own kernels are not in it
-// For the estimate. On an H200 with 16 cores, bound by compiling, 2,400 kernels of 177 problems took 210 s in one run and
-// 2,600 of 127 others 366 s in another; 1,100 problems of calibration took 130 s with their contests.
+// For the estimate. On an H200 with 16 cores, bound by compiling, 177 problems (2,406 kernels by this plan) took 210 s in
+// one run and 127 others, with more candidates, 366 s in another; 2,200 problems of calibration 240 s in two runs, and 23 s
+// more for fit and contests.
 constexpr double kCompileSeconds = 1.7;       // per kernel and core
 constexpr double kPointSeconds = 0.7;         // of measuring
 constexpr double kRunsPerCandidate = 12;      // of a slow kernel
