@@ -3,22 +3,18 @@
 #include "emulator/block_runner.h"
 
 #ifdef __SANITIZE_THREAD__
-#include <chrono>
 #include <thread>
 #include <vector>
 
 namespace gemm {
 namespace {
 
-// A waiting thread asks this often: hundreds of them share a few cores.
-constexpr std::chrono::microseconds kPause(50);
-
 class ThreadRunner final : public BlockRunner {
  public:
   explicit ThreadRunner(const GridRun& run) : run_(run) {}
 
   void run(const std::vector<BlockStart>& blocks) override {
-    ClusterState cluster(shared_of(blocks), run_.threads, [] { std::this_thread::sleep_for(kPause); });
+    ClusterState cluster(shared_of(blocks), run_.threads, nullptr);
     std::vector<std::jthread> threads;
     threads.reserve(blocks.size() * static_cast<size_t>(run_.threads));
     for (size_t rank = 0; rank < blocks.size(); ++rank)

@@ -3,22 +3,43 @@
 #include <utility>
 
 namespace gemm {
+namespace {
+
+// Waits until `done`, which is asked with `lock` held; `changed` is notified when its answer may have changed.
+template <class Done>
+void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Yield yield, Done done) {
+  if (yield == nullptr) {
+    changed.wait(lock, done);
+    return;
+  }
+  while (!done()) {
+    lock.unlock();
+    yield();
+    lock.lock();
+  }
+}
+
+}  // namespace
 
 void EmulatedBarrier::arrive(long long bytes) {
   const std::lock_guard lock(mutex_);
   bytes_missing_ += bytes;
   --missing_;
+  may_end_.notify_one();  // whoever waits can end the phase, and wakes the others then
 }
 
 void EmulatedBarrier::announce(long long bytes, std::function<void()> copy) {
   const std::lock_guard lock(mutex_);
   announced_.push_back({bytes, std::move(copy)});
+  may_end_.notify_one();
 }
 
-bool EmulatedBarrier::has_passed(unsigned parity) {
-  const std::lock_guard lock(mutex_);
-  end_phase_if_complete();
-  return (phase_ & 1) != (parity & 1);
+void EmulatedBarrier::wait(unsigned parity, Yield yield) {
+  std::unique_lock lock(mutex_);
+  wait_until(lock, may_end_, yield, [&] {
+    end_phase_if_complete();
+    return (phase_ & 1) != (parity & 1);
+  });
 }
 
 void EmulatedBarrier::end_phase_if_complete() {
@@ -34,6 +55,7 @@ void EmulatedBarrier::end_phase_if_complete() {
   missing_ = expected_;
   bytes_missing_ = 0;
   ++phase_;
+  may_end_.notify_all();
 }
 
 void BlockState::note_progress() {
@@ -54,13 +76,10 @@ void BlockState::counting_barrier(int id, int threads) {
   if (++counter.arrived == threads) {
     counter.arrived = 0;
     ++counter.generation;
+    counter.ended.notify_all();
     return;
   }
-  while (counter.generation == generation) {
-    lock.unlock();
-    yield_();
-    lock.lock();
-  }
+  wait_until(lock, counter.ended, yield_, [&] { return counter.generation != generation; });
 }
 
 bool BlockState::end_thread() {
@@ -80,11 +99,11 @@ void BlockState::arrive(EmulatedBarrier& barrier, long long bytes) {
 }
 
 void BlockState::wait(EmulatedBarrier& barrier, unsigned parity) {
-  while (!barrier.has_passed(parity)) yield_();
+  barrier.wait(parity, yield_);
   note_progress();
 }
 
-ClusterState::ClusterState(std::vector<float*> shared, int threads, void (*yield)())
+ClusterState::ClusterState(std::vector<float*> shared, int threads, Yield yield)
     : shared_(std::move(shared)), all_(threads * static_cast<int>(shared_.size()), yield) {
   for (size_t rank = 0; rank < shared_.size(); ++rank) blocks_.emplace_back(threads, yield);
 }

@@ -5,6 +5,7 @@
 // arrivals are in. Until then their destination is NaN.
 #pragma once
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
@@ -13,6 +14,10 @@
 #include <vector>
 
 namespace gemm {
+
+// How a thread that waits lets others run: a fibre calls this; a thread of the host (null) sleeps until it is woken, since
+// hundreds of them share a few cores.
+using Yield = void (*)();
 
 // An mbarrier: a phase ends when all threads have arrived and all announced bytes have come.
 class EmulatedBarrier {
@@ -23,8 +28,8 @@ class EmulatedBarrier {
   void arrive(long long bytes = 0);
   // A copy of `bytes` that counts when it is done. 0 bytes: an arrival instead, behind this thread's earlier copies.
   void announce(long long bytes, std::function<void()> copy);
-  // True once the phase with this parity has ended; does copies that may be late no longer.
-  bool has_passed(unsigned parity);
+  // Waits until the phase with this parity has ended; does copies that may be late no longer.
+  void wait(unsigned parity, Yield yield);
 
  private:
   struct Announced {
@@ -34,6 +39,7 @@ class EmulatedBarrier {
   void end_phase_if_complete();
 
   std::mutex mutex_;
+  std::condition_variable may_end_;  // the phase, or has ended
   const int expected_;
   int missing_;
   long long bytes_missing_ = 0;
@@ -43,8 +49,7 @@ class EmulatedBarrier {
 
 class BlockState {
  public:
-  // `yield` lets other threads of the block run.
-  BlockState(int threads, void (*yield)()) : threads_(threads), yield_(yield) {}
+  BlockState(int threads, Yield yield) : threads_(threads), yield_(yield) {}
 
   // Waits for `threads` threads at barrier `id`; 0 is the whole block's.
   void counting_barrier(int id, int threads);
@@ -64,11 +69,12 @@ class BlockState {
   struct Counter {
     int arrived = 0;
     unsigned generation = 0;
+    std::condition_variable ended;
   };
   void note_progress();
 
   const int threads_;
-  void (*yield_)();
+  const Yield yield_;
   std::mutex mutex_;
   std::map<int, Counter> counters_;
   std::vector<std::unique_ptr<EmulatedBarrier>> barriers_;
@@ -81,7 +87,7 @@ class BlockState {
 class ClusterState {
  public:
   // `shared` of each block, which has `threads` threads.
-  ClusterState(std::vector<float*> shared, int threads, void (*yield)());
+  ClusterState(std::vector<float*> shared, int threads, Yield yield);
 
   void barrier() { all_.block_barrier(); }
   BlockState& block(size_t rank) { return blocks_[rank]; }
