@@ -7,7 +7,7 @@
 #include <map>
 
 #include "dispatch/selector.h"
-#include "tuner/calibration.h"
+#include "tuner/calibration_choices.h"
 #include "tuner/calibration_problems.h"
 #include "tuner/candidates.h"
 #include "tuner/certificate.h"
@@ -55,10 +55,51 @@ TEST(CalibrationProblems, HaveEachKindInAnyBeginning) {
   EXPECT_LT(unaligned, 700u);
 }
 
-TEST(CalibrationChoices, MayRunAndAreFew) {
+// The model is judged by all kernels, and learns of them in the survey.
+TEST(CalibrationProblems, AreSurveyedFirst) {
+  const std::vector<CalibrationProblem> all = calibration_problems(1200, false), tiny = calibration_problems(11, true);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].survey, i < 1100) << i;
+  const auto later = [](const CalibrationProblem& one) { return !one.survey; };
+  EXPECT_EQ(std::count_if(tiny.begin(), tiny.end(), later), 2);
+  for (const CalibrationProblem& one : tiny) EXPECT_TRUE(one.survey || !one.certificate);
+}
+
+TEST(FavouriteChoices, AreThoseBetweenWhichTheSelectorDecides) {
   const Table table = shipped_table();
   const std::vector<CalibrationProblem> problems = calibration_problems(60, false);
-  const auto choices = calibration_choices(problems, configs_of(table), table.device);
+  const auto choices = favourite_choices(problems, table);
+  ASSERT_EQ(choices.size(), problems.size());
+  size_t all = 0;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const Problem& problem = problems[i].problem;
+    const Decision decision = choose(&table, problem, table.device, kWorkspaceBytes);
+    for (const Candidate& candidate : decision.candidates) {
+      if (candidate.rule != Rule::predicted || candidate.use_cublas) continue;
+      EXPECT_NE(std::find(choices[i].begin(), choices[i].end(), candidate.choice), choices[i].end())
+          << problem << ": " << to_string(candidate);
+    }
+    for (const Choice& choice : choices[i]) {
+      EXPECT_EQ(why_illegal(choice, problem, table.device, kWorkspaceBytes), "");
+      EXPECT_EQ(std::count(choices[i].begin(), choices[i].end(), choice), 1) << to_string(choice);
+    }
+    all += choices[i].size();
+  }
+  EXPECT_GT(all, 4 * problems.size());
+  EXPECT_LE(all, 8 * problems.size());
+}
+
+TEST(FavouriteChoices, AreNoneWithoutAModel) {
+  Table table = shipped_table();
+  table.learned_model.reset();
+  for (PortfolioKernel& kernel : table.portfolio) kernel.traits.clear(), kernel.model_factor.reset();
+  for (const std::vector<Choice>& choices : favourite_choices(calibration_problems(20, false), table))
+    EXPECT_TRUE(choices.empty());
+}
+
+TEST(SurveyChoices, MayRunAndAreFew) {
+  const Table table = shipped_table();
+  const std::vector<CalibrationProblem> problems = calibration_problems(60, false);
+  const auto choices = survey_choices(problems, configs_of(table), table.device);
   ASSERT_EQ(choices.size(), problems.size());
   for (size_t i = 0; i < problems.size(); ++i) {
     EXPECT_FALSE(choices[i].empty()) << problems[i].problem;
@@ -111,7 +152,7 @@ class ModelFit : public testing::Test {
     for (size_t i = 0; i < table_.portfolio.size(); i += 5) few.push_back(table_.portfolio[i]);
     table_.portfolio = few;
     const std::vector<CalibrationProblem> problems = calibration_problems(220, false);
-    const auto choices = calibration_choices(problems, configs_of(table_), table_.device);
+    const auto choices = survey_choices(problems, configs_of(table_), table_.device);
     for (size_t i = 0; i < problems.size(); ++i) {
       const Stage stage = problems[i].certificate ? Stage::certificate : Stage::calibration;
       PointResult result = measured(table_, problems[i].problem, choices[i], stage);

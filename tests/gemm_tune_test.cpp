@@ -36,9 +36,10 @@ TEST_F(GemmTune, TuningTwiceGivesTheSameTable) {
 
 TEST_F(GemmTune, FitsAndJudgesTheSelectorOnRandomProblems) {
   std::vector<std::string> arguments = quick("small.csv");
-  arguments.back() = "5";
+  arguments.back() = "10";  // of which eight are surveyed
   const Ended ended = run(arguments);
   ASSERT_EQ(ended.status, 0) << ended.output;
+  EXPECT_NE(ended.output.find("seem fastest by then on 2 more"), std::string::npos) << ended.output;
   EXPECT_NE(ended.output.find("untuned problems (box)"), std::string::npos) << ended.output;
   const Table first = table();
   ASSERT_EQ(first.points.size(), 1u) << "random problems are no points";
@@ -56,7 +57,7 @@ TEST_F(GemmTune, FitsAndJudgesTheSelectorOnRandomProblems) {
   ASSERT_EQ(run(arguments).status, 0);
   EXPECT_EQ(log_lines().size(), lines);
   const Ended alone =
-      run({"--emulated", "--no-default-shapes", "-o", table_, "--space", file("space.json"), "--calibration", "5"});
+      run({"--emulated", "--no-default-shapes", "-o", table_, "--space", file("space.json"), "--calibration", "10"});
   ASSERT_EQ(alone.status, 0) << alone.output;
   EXPECT_EQ(log_lines().size(), lines);
   EXPECT_EQ(table().points.size(), 1u);

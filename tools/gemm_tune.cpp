@@ -13,6 +13,7 @@
 #include "gemm/gemm.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/bundle_writer.h"
+#include "tuner/tune_plan.h"
 #include "tuner/tuner.h"
 #include "tuner/worker.h"
 
@@ -98,7 +99,7 @@ void define(CLI::App& app, Arguments& a) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--calibration", a.calibration,
-                 "Random problems on which the selector is fitted and judged; 0 leaves that out [2200; 11 with --emulated]")
+                 "Random problems on which the selector is fitted and judged; 0 leaves that out [4400; 11 with --emulated]")
       ->check(CLI::Range(0, 100000));
   app.add_option("--timeout", a.timeout_s, "Seconds after which a candidate counts as hanging")
       ->check(number_from(0.001, 86400, "0.001 to 86400"))

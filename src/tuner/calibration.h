@@ -12,20 +12,15 @@
 
 namespace gemm {
 
-// For each problem every configuration that may serve it, with the split that the model likes best and, where it is close to
-// the best of all, another one. Left out is what the model finds hopeless, and kernels that would be compiled for a few
-// problems and are not among the best of any.
-std::vector<std::vector<Choice>> calibration_choices(const std::vector<CalibrationProblem>& problems,
-                                                     const std::vector<KernelConfig>& portfolio, const DeviceInfo& device);
-
 class Calibrator {
  public:
   // `stop` is asked between problems.
-  Calibrator(WorkerSession& session, TrialLog& log, Progress& progress, DeviceInfo device, std::function<bool()> stop)
-      : session_(session), log_(log), progress_(progress), device_(std::move(device)), stop_(std::move(stop)) {}
+  Calibrator(WorkerSession& session, TrialLog& log, Progress& progress, std::function<bool()> stop)
+      : session_(session), log_(log), progress_(progress), stop_(std::move(stop)) {}
 
-  // Measures what the log does not have yet. Problems that were tuned, for example by hand, are passed over.
-  void run(const std::vector<CalibrationProblem>& problems, const std::vector<KernelConfig>& portfolio);
+  // Measures what the log does not have yet of the choices for each problem. Problems that were tuned, for example by hand,
+  // are passed over.
+  void run(const std::vector<CalibrationProblem>& problems, const std::vector<std::vector<Choice>>& choices);
   // Times the choices of each contest side by side.
   void hold(const std::vector<Contest>& contests);
 
@@ -39,7 +34,6 @@ class Calibrator {
   WorkerSession& session_;
   TrialLog& log_;
   Progress& progress_;
-  DeviceInfo device_;
   std::function<bool()> stop_;
   struct Task {
     Problem problem;

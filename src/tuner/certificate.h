@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "dispatch/table.h"
@@ -27,8 +28,9 @@ std::vector<Contest> open_contests(const Table& table, const std::vector<Certifi
 // Cases without are left out.
 Certificate make_certificate(const Table& table, const std::vector<CertificateCase>& cases);
 
-// See Table::portfolio_curve. The order is found on `ordered_by`, the quality on `judged_by`.
-std::vector<double> portfolio_curve(const Table& table, const std::vector<PointResult>& ordered_by,
+// See Table::portfolio_curve. The order is found on `ordered_by`, the quality on `judged_by`; on both, all kernels were
+// timed.
+std::vector<double> portfolio_curve(const Table& table, std::span<const PointResult> ordered_by,
                                     const std::vector<CertificateCase>& judged_by);
 
 }  // namespace gemm

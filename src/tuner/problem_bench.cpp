@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "dispatch/cost_model.h"
+#include "kernels/launch_arithmetic.h"
 #include "tuner/candidates.h"
 #include "tuner/statistics.h"
 
@@ -22,7 +23,15 @@ double stored_bytes(const Problem& p) {
   return 4.0 * d(p.batch) * (d(p.lda) * d(p.columns_a()) + d(p.ldb) * d(p.columns_b()) + d(p.ldc) * d(p.n));
 }
 
-int64_t set_bytes(const Problem& p) { return 4 * (p.extent_a() + p.extent_b() + p.extent_c()); }
+// With what is left free behind an operand, so that the next one begins where cudaMalloc would let it begin.
+int64_t operand_floats(int64_t extent) {
+  constexpr int64_t kStep = 256 / sizeof(float);
+  return ceil_div(extent, kStep) * kStep;
+}
+
+int64_t set_bytes(const Problem& p) {
+  return 4 * (operand_floats(p.extent_a()) + operand_floats(p.extent_b()) + operand_floats(p.extent_c()));
+}
 
 int sets_for(const Problem& p) {
   const int64_t bytes = std::max<int64_t>(1, set_bytes(p));
@@ -67,26 +76,33 @@ Result<std::unique_ptr<ProblemBench>> ProblemBench::create(BenchContext& context
   return bench;
 }
 
+// All sets in one piece: calibration has thousands of problems with up to 48 operands each.
 Result<bool> ProblemBench::allocate() {
-  unsigned seed = 1;
   // The emulated device runs nothing when it is timed, so it reads one set only.
-  sets_.resize(context_.device.info().emulated ? 1 : static_cast<size_t>(sets_for(problem_)));
-  for (OperandSet& set : sets_) {
-    const std::pair<Buffer*, int64_t> wanted[] = {
-        {&set.a, problem_.extent_a()}, {&set.b, problem_.extent_b()}, {&set.c, problem_.extent_c()}};
-    for (const auto& [buffer, floats] : wanted) {
-      Result<Buffer> allocated = context_.device.allocate(static_cast<size_t>(floats) * 4);
-      if (!allocated) return Failure{allocated.error()};
-      *buffer = *allocated;
-      context_.verifier->fill_random(buffer->as<float>(), floats, seed++);
-    }
+  const int sets = context_.device.info().emulated ? 1 : sets_for(problem_);
+  Result<Buffer> allocated = context_.device.allocate(static_cast<size_t>(sets * set_bytes(problem_)));
+  if (!allocated) return Failure{allocated.error()};
+  operand_memory_ = *allocated;
+  float* next = operand_memory_.as<float>();
+  unsigned seed = 1;
+  const auto operand = [&](int64_t floats) {
+    float* begin = next;
+    next += operand_floats(floats);
+    context_.verifier->fill_random(begin, floats, seed++);
+    return begin;
+  };
+  for (int set = 0; set < sets; ++set) {
+    OperandSet& one = sets_.emplace_back();
+    one.a = operand(problem_.extent_a());
+    one.b = operand(problem_.extent_b());
+    one.c = operand(problem_.extent_c());
   }
   return true;
 }
 
 Operands ProblemBench::operands(int rotation) const {
   const OperandSet& set = sets_[static_cast<size_t>(rotation) % sets_.size()];
-  return {set.a.as<float>(), set.b.as<float>(), set.c.as<float>(), 1, 0};
+  return {set.a, set.b, set.c, 1, 0};
 }
 
 Result<TilePlan> ProblemBench::prepare(const Choice& choice) {

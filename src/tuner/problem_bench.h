@@ -71,7 +71,7 @@ class ProblemBench {
 
  private:
   struct OperandSet {
-    Buffer a, b, c;
+    float *a, *b, *c;
   };
   ProblemBench(BenchContext& context, const Problem& problem) : context_(context), problem_(problem) {}
   Result<bool> allocate();
@@ -79,6 +79,7 @@ class ProblemBench {
 
   BenchContext& context_;
   Problem problem_;
+  Buffer operand_memory_;  // of all sets
   std::vector<OperandSet> sets_;
   ReferenceProduct reference_;
   GuardedOutput output_;

@@ -70,6 +70,8 @@ void add_skinny(ShapeList& list) {
   for (int64_t small : {8, 32, 128}) list.add("skinny", small, 2048, 2048, "NT");
   for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 11008, small, 4096, "TN");
   for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 4096, small, 11008, "TN");
+  for (const char* ops : {"NN", "NT", "TN", "TT"}) list.add("skinny", 4095, 17, 4095, ops);
+  list.add("skinny", 17, 4095, 4095, "NN");
 }
 
 void add_squares(ShapeList& list) {
@@ -79,8 +81,9 @@ void add_squares(ShapeList& list) {
     for (const char* ops : {"NT", "TN"}) list.add("square", length, length, length, ops);
   for (int64_t length : {256, 1024, 2048}) list.add("square", length, length, length, "TT");
   for (int64_t length : {65, 255, 511, 1023, 1537, 3001}) list.add("square_odd", length, length, length, "NN");
-  for (int64_t length : {511, 1537})
-    for (const char* ops : {"NT", "TN"}) list.add("square_odd", length, length, length, ops);
+  // Operands that are not aligned are read by other kernels, in other ways for each op pair.
+  for (int64_t length : {511, 1023, 1537})
+    for (const char* ops : {"NT", "TN", "TT"}) list.add("square_odd", length, length, length, ops);
 }
 
 void add_deep_and_shallow(ShapeList& list) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "kernels/kernel_spec.h"
 #include "tuner/model_fit.h"
@@ -95,7 +96,8 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
   for (auto& [id, kernel] : kernels) table.portfolio.push_back(std::move(kernel));
   fit_model(table, calibration.fit);
   if (!calibration.certificate.empty()) table.certificate = make_certificate(table, calibration.certificate);
-  table.portfolio_curve = portfolio_curve(table, calibration.fit, calibration.certificate);
+  table.portfolio_curve =
+      portfolio_curve(table, std::span(calibration.fit).first(calibration.surveyed), calibration.certificate);
   return table;
 }
 

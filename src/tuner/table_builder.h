@@ -18,6 +18,7 @@ inline constexpr const char* kMethodVersion = "1";
 // What was measured on random problems.
 struct CalibrationResults {
   std::vector<PointResult> fit;
+  size_t surveyed = 0;  // of them, the first so many: on the others only favourites were timed
   std::vector<CertificateCase> certificate;
 };
 

@@ -13,6 +13,7 @@
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/calibration.h"
+#include "tuner/calibration_choices.h"
 #include "tuner/inspect_report.h"
 #include "tuner/interrupt.h"
 #include "tuner/point_tuner.h"
@@ -28,13 +29,6 @@ constexpr size_t kPrefetchedPoints = 6;  // whose kernels are compiled ahead
 constexpr size_t kNeighbours = 3;        // tuned problems whose winners are tried too
 constexpr double kTableSeconds = 30;     // between two writes of the table while tuning
 constexpr size_t kPortfolioTries = 3;    // portfolio kernels measured for a point whose own kernels are not in it
-// For the estimate. On an H200 with 16 cores, bound by compiling, 177 problems (2,406 kernels by this plan) took 210 s in
-// one run and 127 others, with more candidates, 366 s in another; 2,200 problems of calibration 240 s in two runs, and 23 s
-// more for fit and contests.
-constexpr double kCompileSeconds = 1.7;       // per kernel and core
-constexpr double kPointSeconds = 0.7;         // of measuring
-constexpr double kRunsPerCandidate = 12;      // of a slow kernel
-constexpr double kCalibrationSeconds = 0.12;  // per problem
 // Calibration gets this share of a budget, but not more than it needs.
 constexpr double kCalibrationShare = 0.3;
 constexpr double kCalibrationMinutes = 5;
@@ -98,7 +92,7 @@ class TuneRun {
       std::fprintf(stderr, "error: %s\n", error.what());
       failed_ = true;
     }
-    if (!write_table(calibration_results())) return 1;
+    if (!write_table(calibration_results(calibration_problems_))) return 1;
     report();
     if (interrupt_signal() != 0) return 128 + interrupt_signal();
     const bool all_skipped = !options_.shapes.empty() && skipped_shapes() == options_.shapes.size();
@@ -199,17 +193,25 @@ class TuneRun {
     std::vector<KernelConfig> portfolio;
     for (const PortfolioKernel& kernel : table_.portfolio) portfolio.push_back(kernel.config);
     if (portfolio.empty()) return;
-    std::fprintf(stderr, "timing the portfolio's %zu kernels on %d random problems\n", portfolio.size(),
-                 options_.calibration);
-    Progress progress(options_.terminal, static_cast<size_t>(options_.calibration));
-    Calibrator calibrator(session_, log_, progress, device_, [this] { return stopped(); });
-    calibrator.run(calibration_problems_, portfolio);
-    hold_contests();
+    std::vector<CalibrationProblem> surveyed, others;
+    for (const CalibrationProblem& one : calibration_problems_) (one.survey ? surveyed : others).push_back(one);
+    std::fprintf(stderr, "timing the portfolio's %zu kernels on %zu random problems\n", portfolio.size(), surveyed.size());
+    time_on(surveyed, survey_choices(surveyed, portfolio, device_));
+    if (!others.empty() && !stopped()) {
+      std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", others.size());
+      time_on(others, favourite_choices(others, new_table(calibration_results(surveyed))));
+    }
+    if (!stopped()) hold_contests();
+  }
+
+  void time_on(const std::vector<CalibrationProblem>& problems, const std::vector<std::vector<Choice>>& choices) {
+    Progress progress(options_.terminal, problems.size());
+    Calibrator(session_, log_, progress, [this] { return stopped(); }).run(problems, choices);
   }
 
   // What the certificate compares depends on the model that is fitted to all the others.
   void hold_contests() {
-    const CalibrationResults results = calibration_results();
+    const CalibrationResults results = calibration_results(calibration_problems_);
     if (!write_table(results)) return;
     std::vector<Contest> contests = open_contests(table_, results.certificate);
     // Open for ever where the choice itself was wrong, or could not be built.
@@ -219,19 +221,19 @@ class TuneRun {
     if (contests.empty()) return;
     std::fprintf(stderr, "timing the selector's choice and its rivals side by side on %zu others\n", contests.size());
     Progress progress(options_.terminal, contests.size());
-    Calibrator(session_, log_, progress, device_, [this] { return stopped(); }).hold(contests);
+    Calibrator(session_, log_, progress, [this] { return stopped(); }).hold(contests);
   }
 
-  CalibrationResults calibration_results() const {
+  CalibrationResults calibration_results(const std::vector<CalibrationProblem>& problems) const {
     CalibrationResults results;
-    for (const CalibrationProblem& one : calibration_problems_) {
+    for (const CalibrationProblem& one : problems) {
       const auto found = log_.evidence().find(to_string(one.problem));
       if (found == log_.evidence().end() || !found->second.only_calibration()) continue;
       PointResult result = evaluate(found->second);
       if (one.certificate)
         results.certificate.push_back({std::move(result), one.box});
       else
-        results.fit.push_back(std::move(result));
+        results.fit.push_back(std::move(result)), results.surveyed += one.survey;
     }
     return results;
   }
@@ -247,11 +249,16 @@ class TuneRun {
     return best;
   }
 
-  // With a model fitted to `calibration`, which takes seconds, or where there is none with the older table's.
-  bool write_table(const CalibrationResults& calibration) {
+  // With a model fitted to `calibration`, which takes seconds.
+  Table new_table(const CalibrationResults& calibration) const {
     const std::vector<PointResult> results = points();
-    table_ = make_table(device_, environment_, options_.command_line, results,
-                        select_portfolio(results, kMostPortfolioKernels), calibration);
+    return make_table(device_, environment_, options_.command_line, results,
+                      select_portfolio(results, kMostPortfolioKernels), calibration);
+  }
+
+  // Where little was measured, with the older table's model.
+  bool write_table(const CalibrationResults& calibration) {
+    table_ = new_table(calibration);
     keep_older_calibration(table_, older_);
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)
@@ -310,29 +317,6 @@ std::string default_table_path(const DeviceInfo& device) {
 
 std::string no_valid_configs(const DeviceInfo& device) {
   return "every configuration of the search space is out on " + device.name + "; gemm-tune --list says why";
-}
-
-TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
-                     int calibration, int cores) {
-  const std::vector<KernelConfig> configs = valid_configs(space, device.limits);
-  CandidateRanker ranker(device, configs, space.extra, candidates);
-  TunePlan plan;
-  plan.combinations = space.combinations();
-  plan.valid_configs = configs.size();
-  plan.shapes = shapes.size();
-  std::set<std::string> kernels;
-  double measuring_s = 0;
-  for (const Shape& shape : shapes) {
-    const std::vector<Choice> choices = ranker.candidates(shape.problem);
-    plan.candidates += choices.size();
-    for (const Choice& choice : choices) kernels.insert(variant_spec(variant_of(choice, shape.problem, {})).name);
-    measuring_s +=
-        kPointSeconds + kRunsPerCandidate * static_cast<double>(choices.size()) * 1.5e-6 * floor_us(device, shape.problem);
-  }
-  plan.kernels = kernels.size();
-  const double compiling_s = kCompileSeconds * static_cast<double>(plan.kernels) / std::max(1, cores - 1);
-  plan.minutes = (std::max(measuring_s, compiling_s) + kCalibrationSeconds * calibration) / 60;
-  return plan;
 }
 
 int tune(const TuneOptions& options) {

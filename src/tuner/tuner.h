@@ -18,19 +18,11 @@ struct TuneOptions {
   double budget_minutes = 0;  // 0: no limit
   bool fresh = false;         // measure again what the log already has
   int candidates = 44;        // per shape, at most
-  int calibration = 2200;     // random problems to fit and to judge the selector on; 0: none
+  int calibration = 4400;     // random problems to fit and to judge the selector on; 0: none
   double timeout_s = 20;      // for one candidate
   std::string command_line;   // for the table
   bool terminal = false;      // progress on one line
 };
-
-// What tuning would do, by the same pre-ranking.
-struct TunePlan {
-  size_t combinations = 0, valid_configs = 0, shapes = 0, candidates = 0, kernels = 0;
-  double minutes = 0;  // on this many cores
-};
-TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
-                     int calibration, int cores);
 
 // What to say where the space has no configuration for a device.
 std::string no_valid_configs(const DeviceInfo& device);

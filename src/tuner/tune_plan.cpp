@@ -1,0 +1,56 @@
+#include "tuner/tune_plan.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "dispatch/cost_model.h"
+#include "kernels/kernel_spec.h"
+#include "tuner/calibration_problems.h"
+#include "tuner/candidates.h"
+
+namespace gemm {
+namespace {
+
+// On an H200 with 16 cores, bound by compiling, 177 problems (2,406 kernels by this plan) took 210 s in one run and 127
+// others, with more candidates, 366 s in another. A surveyed problem of a calibration took 0.12 s in two runs, fits and
+// contests included. By the times at which trials were logged, a problem takes 20 ms and each of its choices 1.7 ms.
+constexpr double kCompileSeconds = 1.7;       // per kernel and core
+constexpr double kPointSeconds = 0.7;         // of measuring
+constexpr double kRunsPerCandidate = 12;      // of a slow kernel
+constexpr double kSurveyedSeconds = 0.12;     // per problem of the calibration
+constexpr double kFavouritesSeconds = 0.035;  // per problem of which only favourites are timed
+
+double calibration_seconds(int problems, bool tiny) {
+  double seconds = 0;
+  for (const CalibrationProblem& one : calibration_problems(static_cast<size_t>(problems), tiny))
+    seconds += one.survey ? kSurveyedSeconds : kFavouritesSeconds;
+  return seconds;
+}
+
+}  // namespace
+
+TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
+                     int calibration, int cores) {
+  const std::vector<KernelConfig> configs = valid_configs(space, device.limits);
+  CandidateRanker ranker(device, configs, space.extra, candidates);
+  TunePlan plan;
+  plan.combinations = space.combinations();
+  plan.valid_configs = configs.size();
+  plan.shapes = shapes.size();
+  std::set<std::string> kernels;
+  double measuring_s = 0;
+  for (const Shape& shape : shapes) {
+    const std::vector<Choice> choices = ranker.candidates(shape.problem);
+    plan.candidates += choices.size();
+    for (const Choice& choice : choices) kernels.insert(variant_spec(variant_of(choice, shape.problem, {})).name);
+    measuring_s +=
+        kPointSeconds + kRunsPerCandidate * static_cast<double>(choices.size()) * 1.5e-6 * floor_us(device, shape.problem);
+  }
+  plan.kernels = kernels.size();
+  const double compiling_s = kCompileSeconds * static_cast<double>(plan.kernels) / std::max(1, cores - 1);
+  plan.minutes = (std::max(measuring_s, compiling_s) + calibration_seconds(calibration, device.emulated)) / 60;
+  return plan;
+}
+
+}  // namespace gemm
