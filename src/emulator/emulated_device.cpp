@@ -142,6 +142,7 @@ class EmulatedDevice final : public Device {
     run.threads = threads;
     run.shared_bytes = shared_bytes;
     run.order = options_.block_order;
+    run.late_warp = options_.late_warp;
     run.skip_last_block = emulated.fault() == FaultKind::skips_last_tile;
     run_grid(run);
     if (emulated.fault() == FaultKind::writes_nan && (args_bytes == sizeof(TileArgs) || args_bytes == sizeof(TmaTileArgs)))

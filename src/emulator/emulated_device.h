@@ -24,6 +24,7 @@ struct Fault {
 struct EmulatorOptions {
   DeviceInfo info;  // what the device claims to be; emulated is set
   BlockOrder block_order = BlockOrder::forward;
+  int late_warp = -1;  // of every block: its threads go on only when no other can; -1: none (GridRun)
   std::vector<Fault> faults;
 };
 
