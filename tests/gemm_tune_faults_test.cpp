@@ -25,6 +25,18 @@ TEST_F(GemmTune, FaultyCandidatesCostOnlyThemselves) {
   }
 }
 
+TEST_F(GemmTune, AHangWhileKernelsAreTimedInTurnsIsNamedAndCostsNoCandidate) {
+  const Ended ended = run(quick("small.csv", {"--timeout", "2"}), config_id(small()) + "=hang_in_turns");
+  ASSERT_EQ(ended.status, 0) << ended.output;
+  const std::string named = "worker lost on 40x24x20 NN while timing " + config_id(small()) +
+                            " in turns with others: ran longer than its time limit\n";
+  EXPECT_NE(ended.output.find(named), std::string::npos) << ended.output;
+  EXPECT_EQ(count_lines({"\"invalidity\":\"timeout\""}), 0u);
+  const Table found = table();
+  ASSERT_EQ(found.points.size(), 1u);
+  EXPECT_EQ(found.points[0].kernel, config_id(small())) << "each was timed alone then";
+}
+
 TEST_F(GemmTune, WhereNoKernelIsRightItSaysSo) {
   const Ended ended = run(quick("small.csv"), "tile_=writes_nan");
   EXPECT_EQ(ended.status, 1) << ended.output;

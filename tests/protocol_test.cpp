@@ -48,9 +48,11 @@ TEST(Protocol, RepliesComeThrough) {
 
   Reply begun{Reply::Kind::begun};
   begun.index = 4;
-  begun.phase = Phase::build;
   EXPECT_EQ(reply_from_line(to_line(begun))->index, 4);
-  EXPECT_EQ(reply_from_line(to_line(begun))->phase, Phase::build);
+  for (const Phase phase : {Phase::setup, Phase::build, Phase::run, Phase::turns}) {
+    begun.phase = phase;
+    EXPECT_EQ(reply_from_line(to_line(begun))->phase, phase);
+  }
 
   Reply finished{Reply::Kind::finished};
   finished.index = 2;

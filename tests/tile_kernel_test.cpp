@@ -69,6 +69,27 @@ TEST_P(TileKernel, OrderOfBlocksDoesNotChangeTheResult) {
   }
 }
 
+#ifndef __SANITIZE_THREAD__
+// No GPU promises that warps keep pace: whichever falls behind, the block comes to its end. Aligned operands, which the
+// tensor copy engine takes, and others; rings that go round several times, and shorter ones.
+TEST_P(TileKernel, AnyWarpMayBeLate) {
+  const KernelConfig c = config();
+  std::vector<test::ProductCase> cases;
+  for (const auto& [op_a, op_b] : test::kBothLayouts)
+    for (int64_t pad : {0, 1})
+      for (int64_t blocks_of_k : {c.stages + 1, 4 * c.stages + 1})
+        cases.push_back({{c, 1, Reduction::ticket},
+                         test::padded(packed_problem(c.BM, c.BN, blocks_of_k * c.BK, op_a, op_b), pad, pad, 0)});
+  for (int warp = 0; warp < c.threads() / 32; ++warp) {
+    SCOPED_TRACE("warp " + std::to_string(warp));
+    EmulatorOptions options = default_emulator_options();
+    options.late_warp = warp;
+    device_ = make_emulated_device(options);
+    expect_all(cases);
+  }
+}
+#endif
+
 TEST_P(TileKernel, LongLeadingDimensionsTake64BitOffsets) {
   // One column each, so that the huge leading dimension costs no memory.
   Problem p = packed_problem(1, 1, 1, Op::N, Op::N);

@@ -47,21 +47,24 @@ class FibreRunner final : public BlockRunner {
     const auto threads = static_cast<size_t>(run_.threads);
     for (size_t f = 0; f < fibres_.size(); ++f)
       start(fibres_[f], thread_state(run_, blocks, f / threads, static_cast<int>(f % threads), cluster));
-    size_t finished = 0;
-    while (finished < fibres_.size()) {
-      const unsigned long long progress = cluster.progress();
-      const size_t finished_before = finished;
-      finished = 0;
-      for (Fibre& fibre : fibres_) {
-        if (!fibre.finished) resume(fibre);
-        finished += fibre.finished ? 1 : 0;
-      }
-      if (finished < fibres_.size() && finished == finished_before && cluster.progress() == progress)
+    finished_ = 0;
+    while (finished_ < fibres_.size())
+      if (!resume_all(cluster, false) && !resume_all(cluster, true))
         throw Error("threads of one block wait for others that never arrive");
-    }
   }
 
  private:
+  // Resumes each thread once, those of the late warp or the others. Whether someone got further.
+  bool resume_all(ClusterState& cluster, bool late) {
+    const unsigned long long progress = cluster.progress();
+    const size_t finished = finished_;
+    for (Fibre& fibre : fibres_) {
+      const bool is_late = static_cast<int>(fibre.state.thread_index.x) / 32 == run_.late_warp;
+      if (!fibre.finished && is_late == late) resume(fibre);
+    }
+    return finished_ != finished || cluster.progress() != progress;
+  }
+
   static void start(Fibre& fibre, EmulatedThread state) {
     fibre.finished = false;
     fibre.state = std::move(state);
@@ -86,6 +89,7 @@ class FibreRunner final : public BlockRunner {
     after_switch(nullptr, &self.scheduler_stack_, &self.scheduler_stack_bytes_);
     run_thread(self.run_);
     self.current_->finished = true;
+    ++self.finished_;
     before_switch(nullptr, self.scheduler_stack_, self.scheduler_stack_bytes_);
     setcontext(&self.scheduler_);
   }
@@ -102,6 +106,7 @@ class FibreRunner final : public BlockRunner {
 
   const GridRun& run_;
   std::vector<Fibre> fibres_;
+  size_t finished_ = 0;
   ucontext_t scheduler_{};
   Fibre* current_ = nullptr;
   const void* scheduler_stack_ = nullptr;

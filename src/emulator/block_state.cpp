@@ -25,7 +25,11 @@ void EmulatedBarrier::arrive(long long bytes) {
   const std::lock_guard lock(mutex_);
   bytes_missing_ += bytes;
   --missing_;
-  may_end_.notify_one();  // whoever waits can end the phase, and wakes the others then
+  // A phase ends by itself, whether someone waits or not; only copies are late.
+  if (announced_.empty())
+    end_phase_if_complete();
+  else
+    may_end_.notify_one();  // whoever waits can end the phase, and wakes the others then
 }
 
 void EmulatedBarrier::announce(long long bytes, std::function<void()> copy) {

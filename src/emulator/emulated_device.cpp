@@ -46,11 +46,10 @@ struct FaultName {
   const char* name;
   FaultKind kind;
 };
-constexpr FaultName kFaultNames[] = {{"launch_refused", FaultKind::launch_refused},
-                                     {"hang", FaultKind::hang},
-                                     {"crash", FaultKind::crash},
-                                     {"writes_nan", FaultKind::writes_nan},
-                                     {"skips_last_tile", FaultKind::skips_last_tile}};
+constexpr FaultName kFaultNames[] = {
+    {"launch_refused", FaultKind::launch_refused}, {"hang", FaultKind::hang},
+    {"hang_in_turns", FaultKind::hang_in_turns},   {"crash", FaultKind::crash},
+    {"writes_nan", FaultKind::writes_nan},         {"skips_last_tile", FaultKind::skips_last_tile}};
 
 std::vector<Fault> faults_from(const char* text) {
   std::vector<Fault> faults;
@@ -142,6 +141,7 @@ class EmulatedDevice final : public Device {
     run.threads = threads;
     run.shared_bytes = shared_bytes;
     run.order = options_.block_order;
+    run.late_warp = options_.late_warp;
     run.skip_last_block = emulated.fault() == FaultKind::skips_last_tile;
     run_grid(run);
     if (emulated.fault() == FaultKind::writes_nan && (args_bytes == sizeof(TileArgs) || args_bytes == sizeof(TmaTileArgs)))
@@ -154,7 +154,11 @@ class EmulatedDevice final : public Device {
   std::vector<std::vector<double>> measure(const std::vector<Workload>& workloads, const MeasurePlan& plan) override {
     std::vector<std::vector<double>> times;
     times.reserve(workloads.size());
-    for (const Workload& workload : workloads) times.emplace_back(static_cast<size_t>(plan.rounds), workload.modelled_us);
+    for (const Workload& workload : workloads) {
+      if (workload.on_sample) workload.on_sample();
+      if (workloads.size() > 1 && fault_of(workload.label) == FaultKind::hang_in_turns) hang();
+      times.emplace_back(static_cast<size_t>(plan.rounds), workload.modelled_us);
+    }
     return times;
   }
 

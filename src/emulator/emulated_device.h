@@ -15,7 +15,8 @@ namespace gemm {
 enum class BlockOrder { forward, reverse, shuffled };
 
 // A fault that a kernel shows, for testing the tuner: matched by a part of KernelSpec::name.
-enum class FaultKind { none, launch_refused, hang, crash, writes_nan, skips_last_tile };
+// hang_in_turns: when it is timed beside others.
+enum class FaultKind { none, launch_refused, hang, hang_in_turns, crash, writes_nan, skips_last_tile };
 struct Fault {
   std::string name_part;
   FaultKind kind = FaultKind::none;
@@ -24,11 +25,12 @@ struct Fault {
 struct EmulatorOptions {
   DeviceInfo info;  // what the device claims to be; emulated is set
   BlockOrder block_order = BlockOrder::forward;
+  int late_warp = -1;  // of every block: its threads go on only when no other can; -1: none (GridRun)
   std::vector<Fault> faults;
 };
 
 // A GPU description for the model: an H200 with 132 SMs. Read from the environment: GEMM_EMULATOR_FAULTS, a comma-separated
-// list of NAME_PART=launch_refused|hang|crash|writes_nan|skips_last_tile (for tests).
+// list of NAME_PART=launch_refused|hang|hang_in_turns|crash|writes_nan|skips_last_tile (for tests).
 EmulatorOptions default_emulator_options();
 
 std::unique_ptr<Device> make_emulated_device(EmulatorOptions options = default_emulator_options());

@@ -15,6 +15,9 @@ struct GridRun {
   int threads = 1;
   int shared_bytes = 0;
   BlockOrder order = BlockOrder::forward;
+  // The threads of this warp go on only when no other thread of their blocks can, as no GPU promises that warps keep pace;
+  // -1: none. Fibres only.
+  int late_warp = -1;
   bool skip_last_block = false;  // a fault for tests
 };
 

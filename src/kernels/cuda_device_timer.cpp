@@ -58,6 +58,7 @@ std::vector<std::vector<double>> CudaDeviceTimer::measure(const std::vector<Work
     for (size_t step = 0; step < samplers.size(); ++step) {
       // There and back, so that no workload always follows the same one and slow drifts cancel.
       const size_t i = round % 2 == 0 ? step : samplers.size() - 1 - step;
+      if (workloads[i].on_sample) workloads[i].on_sample();
       times_us[i].push_back(sample_us(samplers[i]) / samplers[i].repeats);
     }
   return times_us;
@@ -66,6 +67,7 @@ std::vector<std::vector<double>> CudaDeviceTimer::measure(const std::vector<Work
 CudaDeviceTimer::Sampler CudaDeviceTimer::prepare(const Workload& workload, const MeasurePlan& plan) {
   Sampler sampler;
   sampler.workload = &workload;
+  if (workload.on_sample) workload.on_sample();
   for (int run = 0; run < std::max(plan.warmup, 1); ++run) enqueue(sampler);
   check(cudaStreamSynchronize(stream_), workload.label);
 

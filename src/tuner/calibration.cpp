@@ -59,7 +59,7 @@ bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choi
   progress_.point(to_string(problem));
   size_t done = 0;
   std::vector<Trial> contest;  // logged as a whole: what was timed alone proves nothing
-  const StageResult result = session_.run(problem, choices, stage, [&](const Choice& choice, const Outcome& outcome) {
+  const auto on_outcome = [&](const Choice& choice, const Outcome& outcome) {
     const Trial trial{utc_timestamp(), problem, choice, stage, outcome};
     if (stage == Stage::certificate)
       contest.push_back(trial);
@@ -67,7 +67,9 @@ bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choi
       log_.add(trial);
     if (!outcome.correct()) progress_.failed();
     progress_.stage(to_string(stage), ++done, choices.size());
-  });
+  };
+  const StageResult result =
+      session_.run(problem, choices, stage, on_outcome, [this](const std::string& what) { progress_.message(what); });
   if (result.interrupted) return false;
   for (const Trial& trial : contest) log_.add(trial);
   if (result.skipped.empty())

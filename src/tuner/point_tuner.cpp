@@ -49,11 +49,13 @@ PointTuner::StageEnd PointTuner::run_stage(const Problem& problem, const std::ve
   if (missing.empty() && stage != Stage::finals) return {};
 
   size_t done = 0;
-  const StageResult result = session_.run(problem, missing, stage, [&](const Choice& choice, const Outcome& outcome) {
+  const auto on_outcome = [&](const Choice& choice, const Outcome& outcome) {
     log_.add({utc_timestamp(), problem, choice, stage, outcome});
     if (!outcome.correct()) progress_.failed();
     progress_.stage(to_string(stage), ++done, missing.size());
-  });
+  };
+  const StageResult result =
+      session_.run(problem, missing, stage, on_outcome, [this](const std::string& what) { progress_.message(what); });
   if (result.interrupted) return {StageEnd::Kind::stopped, {}};
   if (!result.skipped.empty()) {
     progress_.message("skipped " + to_string(problem) + ": " + result.skipped);

@@ -178,7 +178,8 @@ std::shared_ptr<CublasLt::Algorithm> ProblemBench::best_cublaslt(const MeasurePl
   return cublaslt_best_;
 }
 
-Comparison ProblemBench::compare(const std::vector<Workload>& own, const MeasurePlan& how, Against against) {
+Comparison ProblemBench::compare(const std::vector<Workload>& own, const MeasurePlan& how, Against against,
+                                 const std::function<void()>& on_baseline_sample) {
   std::vector<Workload> workloads = own;
   Cublas* cublas = context_.baselines.cublas.get();
   if (cublas != nullptr)
@@ -189,6 +190,7 @@ Comparison ProblemBench::compare(const std::vector<Workload>& own, const Measure
   if (algorithm)
     workloads.push_back(workload("cuBLASLt", [algorithm](const Operands& o, Stream s) { return algorithm->enqueue(o, s); }));
   if (workloads.empty()) return {};
+  for (size_t i = own.size(); i < workloads.size(); ++i) workloads[i].on_sample = on_baseline_sample;
 
   std::vector<std::vector<double>> times = context_.device.measure(workloads, how);
   Comparison comparison;

@@ -66,8 +66,9 @@ class ProblemBench {
 
   std::vector<double> measure(const TilePlan& plan, const MeasurePlan& how);
 
-  // `own` and the baselines, interleaved round by round.
-  Comparison compare(const std::vector<Workload>& own, const MeasurePlan& how, Against against = Against::both);
+  // `own` and the baselines, interleaved round by round. `on_baseline_sample` is the baselines' Workload::on_sample.
+  Comparison compare(const std::vector<Workload>& own, const MeasurePlan& how, Against against = Against::both,
+                     const std::function<void()>& on_baseline_sample = {});
 
  private:
   struct OperandSet {

@@ -8,7 +8,7 @@ namespace gemm {
 namespace {
 
 constexpr std::array<const char*, 7> kReplyNames = {"hello", "failed", "begun", "finished", "baselines", "skipped", "done"};
-constexpr std::array<const char*, 3> kPhaseNames = {"setup", "build", "run"};
+constexpr std::array<const char*, 4> kPhaseNames = {"setup", "build", "run", "turns"};
 
 // The enumerator whose name is `text`; throws when there is none.
 template <class Enum, size_t N>

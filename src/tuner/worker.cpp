@@ -205,10 +205,12 @@ class Worker {
       }
       usable.push_back(i);
       workloads.push_back(bench_->workload(*plan));
+      workloads.back().on_sample = [this, i] { begun(static_cast<int>(i), Phase::turns); };
     }
     begun(-1, Phase::run);
     Comparison comparison = bench_->compare(workloads, plan_of(request.stage, floor_us(device_.info(), bench_->problem())),
-                                            request.stage == Stage::finals ? Against::both : Against::cublas);
+                                            request.stage == Stage::finals ? Against::both : Against::cublas,
+                                            [this] { begun(-1, Phase::turns); });
     for (size_t i = 0; i < usable.size(); ++i) {
       Outcome& outcome = outcomes[usable[i]];
       outcome.times_us = std::move(comparison.own[i]);

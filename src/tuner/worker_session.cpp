@@ -13,6 +13,17 @@ constexpr double kRunsOfACandidate = 60;
 constexpr double kRunsOfAFinalist = 200;
 constexpr double kReferenceSlowdown = 20;  // FP64 and without any tuning
 
+// "timing CHOICE in turns with others"
+std::string activity(Phase phase, const Choice* choice) {
+  const std::string what = choice ? to_string(*choice) : "";
+  switch (phase) {
+    case Phase::setup: return "setting up the problem";
+    case Phase::build: return choice ? "building " + what : "between two kernels";
+    case Phase::run: return choice ? "checking or timing " + what : "about to time kernels in turns";
+    default: return "timing " + (choice ? what : "a baseline") + " in turns with others";
+  }
+}
+
 }  // namespace
 
 WorkerSession::WorkerSession(std::vector<std::string> command, double timeout_s)
@@ -58,7 +69,7 @@ double WorkerSession::limit_s(const Problem& problem, const InFlight& in_flight,
   const double run_s = problem.flops() / flops_per_s_;
   if (in_flight.phase == Phase::setup) return 3 * timeout_s_ + kReferenceSlowdown * run_s;
   if (in_flight.phase == Phase::build) return kBuildSeconds;
-  if (in_flight.index >= 0) return timeout_s_ + kRunsOfACandidate * run_s;
+  if (in_flight.index >= 0 || in_flight.phase == Phase::turns) return timeout_s_ + kRunsOfACandidate * run_s;
   return 3 * timeout_s_ + kRunsOfAFinalist * static_cast<double>(candidates + 2) * run_s;
 }
 
@@ -100,7 +111,7 @@ WorkerSession::Attempt WorkerSession::attempt(const Problem& problem, std::vecto
 }
 
 StageResult WorkerSession::run(const Problem& problem, const std::vector<Choice>& choices, Stage stage,
-                               const OutcomeHandler& on_outcome) {
+                               const OutcomeHandler& on_outcome, const LossHandler& on_loss) {
   StageResult result;
   std::vector<Choice> pending = choices;
   int lost_as_a_whole = 0;
@@ -116,8 +127,11 @@ StageResult WorkerSession::run(const Problem& problem, const std::vector<Choice>
     const Attempt end = attempt(problem, pending, stage, on_outcome, result);
     if (end.end == Attempt::End::interrupted) result.interrupted = true;
     if (end.end != Attempt::End::lost) continue;
-
-    if (end.in_flight.index >= 0) {
+    const int index = end.in_flight.index;
+    const Choice* const in_flight = index >= 0 ? &sent.at(static_cast<size_t>(index)) : nullptr;
+    on_loss("worker lost on " + to_string(problem) + " while " + activity(end.in_flight.phase, in_flight) + ": " + end.why);
+    const bool in_turns = end.in_flight.phase == Phase::turns || (!in_flight && end.in_flight.phase == Phase::run);
+    if (in_flight && !in_turns) {
       // Background compilers crash in the same process: without them, the same again is this candidate's own fault.
       if (end.in_flight.phase == Phase::build && prefetching_) {
         prefetching_ = false;
@@ -126,19 +140,18 @@ StageResult WorkerSession::run(const Problem& problem, const std::vector<Choice>
       Outcome outcome;
       outcome.invalidity = end.hung ? Invalidity::timeout : Invalidity::runtime;
       outcome.reason = end.why;
-      const Choice& guilty = sent.at(static_cast<size_t>(end.in_flight.index));
-      std::erase(pending, guilty);
-      on_outcome(guilty, outcome);
-    } else if (end.in_flight.phase == Phase::run && pending.size() > 1) {
+      std::erase(pending, *in_flight);
+      on_outcome(*in_flight, outcome);
+    } else if (in_turns && pending.size() > 1) {
       // Lost while all were interleaved: each alone shows which one it was.
       for (const Choice& choice : std::vector<Choice>(pending)) {
-        const StageResult alone = run(problem, {choice}, stage, on_outcome);
+        const StageResult alone = run(problem, {choice}, stage, on_outcome, on_loss);
         if (!alone.baselines.cublas_us.empty()) result.baselines = alone.baselines;
         result.interrupted = result.interrupted || alone.interrupted;
         if (result.interrupted) break;
       }
       pending.clear();
-    } else if (end.in_flight.phase == Phase::run && pending.size() == 1) {
+    } else if (in_turns && pending.size() == 1) {
       Outcome outcome;
       outcome.invalidity = end.hung ? Invalidity::timeout : Invalidity::runtime;
       outcome.reason = end.why;

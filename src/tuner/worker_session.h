@@ -32,9 +32,12 @@ class WorkerSession {
   // Called after a restart, to prefetch again.
   std::function<void()> on_restart;
 
-  // Runs one stage; `on_outcome` gets each candidate's outcome once. Throws Error when no worker can be started any more.
+  // Runs one stage; `on_outcome` gets each candidate's outcome once, and `on_loss`, when the worker was lost, what it was
+  // doing and how it ended, for a person to read. Throws Error when no worker can be started any more.
   using OutcomeHandler = std::function<void(const Choice&, const Outcome&)>;
-  StageResult run(const Problem& problem, const std::vector<Choice>& choices, Stage stage, const OutcomeHandler& on_outcome);
+  using LossHandler = std::function<void(const std::string&)>;
+  StageResult run(const Problem& problem, const std::vector<Choice>& choices, Stage stage, const OutcomeHandler& on_outcome,
+                  const LossHandler& on_loss);
 
   int restarts() const { return restarts_; }
 

@@ -3,6 +3,7 @@
 //
 //   warps 0 ...            compute: wait for full[s] -> fragments -> FMAs -> hand back empty[s]      240 or fewer registers
 //   the last four warps    copy:    wait for empty[s] -> copy stage s -> full[s]                      40 or 48 registers
+//                                   (one thread of them, where all copies are boxes)
 //
 //   shared memory: ring.cuh has the map; a stage holds A as [BK][BM] and B as [BK][BN], with rows fast whatever the layout
 //   in global memory. An operand that is contiguous along k is transposed on the way, its lines padded by 4 floats. With
@@ -130,7 +131,11 @@ struct SpecializedTile {
     }
   }
 
+  // Only threads that arrive on the full barriers may wait for the empty ones, since only they keep the ring from going on
+  // without them. A thread that looked on and fell behind by a round would find the parity that it waits for gone, and for
+  // ever behind the last round. So where all copies are boxes, one thread copies.
   GEMM_DEVICE static void copy_stages(const TmaTileArgs& args, float* shared, int thread) {
+    if (!kAnySingle && thread != 0) return;
     const TileArgs& tile = args.tile;
     const SharedPointer base = shared_pointer(shared);
     const Work<V> work{tile};
