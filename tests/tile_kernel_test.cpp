@@ -80,10 +80,17 @@ TEST_P(TileKernel, AnyWarpMayBeLate) {
       for (int64_t blocks_of_k : {c.stages + 1, 4 * c.stages + 1})
         cases.push_back({{c, 1, Reduction::ticket},
                          test::padded(packed_problem(c.BM, c.BN, blocks_of_k * c.BK, op_a, op_b), pad, pad, 0)});
+  const Problem three_tiles = packed_problem(3 * c.BM, c.BN, (c.stages + 1) * c.BK, Op::N, Op::T);
+  if (is_specialized(c.load)) {
+    cases.push_back({{c, 1, Reduction::ticket}, three_tiles});
+    cases.push_back({{c, 1, Reduction::stream_k}, three_tiles});
+  }
+  if (emulated_in_cluster(c)) cases.push_back({{c, 2, Reduction::cluster}, three_tiles});
   for (int warp = 0; warp < c.threads() / 32; ++warp) {
     SCOPED_TRACE("warp " + std::to_string(warp));
     EmulatorOptions options = default_emulator_options();
     options.late_warp = warp;
+    options.info.sm_count = 2;  // so that persistent blocks have more than one tile
     device_ = make_emulated_device(options);
     expect_all(cases);
   }

@@ -66,22 +66,24 @@ Result<std::shared_ptr<Kernel>> BuildCache::build(const KernelSpec& spec) {
   return *entry.result;
 }
 
-void BuildCache::let_go_of_unused() {
+std::vector<BuildCache::Built> BuildCache::take_unused() {
+  std::vector<Built> unused;
   while (loaded_ > most_loaded_) {
     Entry* oldest = nullptr;
     for (auto& [name, entry] : entries_)
       if (entry.state == Entry::State::done && (oldest == nullptr || entry.last_use < oldest->last_use)) oldest = &entry;
-    oldest->result.reset();
+    unused.push_back(std::move(oldest->result));
     oldest->state = Entry::State::idle;
     --loaded_;
   }
+  return unused;
 }
 
 void BuildCache::build_entry(Entry& entry, std::unique_lock<std::mutex>& lock) {
   entry.state = Entry::State::building;
   lock.unlock();
   const auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<Result<std::shared_ptr<Kernel>>> result;
+  Built result;
   try {
     result = std::make_shared<Result<std::shared_ptr<Kernel>>>(device_->build(entry.spec));
   } catch (const std::exception& error) {
@@ -94,8 +96,12 @@ void BuildCache::build_entry(Entry& entry, std::unique_lock<std::mutex>& lock) {
   entry.state = Entry::State::done;
   entry.last_use = ++uses_;
   ++loaded_;
-  let_go_of_unused();
+  std::vector<Built> unused = take_unused();
   changed_.notify_all();
+  // Unloading may wait for the GPU, which is no reason for others to wait for the lock.
+  lock.unlock();
+  unused.clear();
+  lock.lock();
 }
 
 void BuildCache::build_in_background() {

@@ -66,16 +66,17 @@ class BuildCache : public Device {
   }
 
  private:
+  using Built = std::shared_ptr<Result<std::shared_ptr<Kernel>>>;
   struct Entry {
     enum class State { idle, queued, building, done } state = State::idle;
     KernelSpec spec;
-    std::shared_ptr<Result<std::shared_ptr<Kernel>>> result;
+    Built result;
     double ms = 0;
     unsigned long long last_use = 0;
   };
   void build_in_background();
   void build_entry(Entry& entry, std::unique_lock<std::mutex>& lock);
-  void let_go_of_unused();
+  std::vector<Built> take_unused();  // beyond the most that may be loaded, the longest unused first
 
   std::unique_ptr<Device> device_;
   std::mutex mutex_;
