@@ -15,7 +15,9 @@ inline constexpr KernelConfig kEmulatedBatchConfigs[] = {
 // The one that is compiled with pointers on the GPU too (KernelVariant::indirect).
 inline constexpr int kEmulatedIndirectBatch = 0;
 // And with an epilogue: both ways to C. emulated_configs.h says for which layouts.
-constexpr bool emulated_batch_with_epilogue(int index) { return kEmulatesEpilogues && (index == 0 || index == 2); }
+constexpr bool emulated_batch_with_epilogue(int index) {
+  return has_emulated_epilogue(index == 0) && (index == 0 || index == 2);
+}
 inline constexpr int kEmulatedBatchConfigCount = sizeof(kEmulatedBatchConfigs) / sizeof(kEmulatedBatchConfigs[0]);
 
 constexpr bool all_emulated_batch_configs_valid() {

@@ -41,22 +41,30 @@ constexpr bool emulated_indirectly(const KernelConfig& c) {
 }
 // And with an epilogue (KernelVariant::epilogue): whatever has a way of its own to end a tile, for NN and TN (tma for NT
 // too, which products on copies are), with all loads of 16 bytes or all of 4. Those that are default kernels of dispatch
-// have each epilogue, the others the one that does all. Under a sanitizer an instance compiles three times as long, and
-// there are none.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kEmulatesEpilogues = false;
+// have each epilogue, the others the one that does all. With AddressSanitizer an instance compiles three times as long, and
+// few of the kernels have one. With ThreadSanitizer none has: an epilogue shares nothing between threads.
+enum class EmulatedEpilogues { none, few, all };
+#if defined(__SANITIZE_THREAD__)
+inline constexpr auto kEmulatedEpilogues = EmulatedEpilogues::none;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr auto kEmulatedEpilogues = EmulatedEpilogues::few;
 #else
-inline constexpr bool kEmulatesEpilogues = true;
+inline constexpr auto kEmulatedEpilogues = EmulatedEpilogues::all;
 #endif
+constexpr bool has_emulated_epilogue(bool is_one_of_few) {
+  return kEmulatedEpilogues == EmulatedEpilogues::all || (kEmulatedEpilogues == EmulatedEpilogues::few && is_one_of_few);
+}
 constexpr bool emulated_with_epilogue(const KernelConfig& c) {
-  return kEmulatesEpilogues && c.load != LoadPath::async_transpose;
+  const bool small = c.BM == 32 && c.BN == 32;
+  return c.load != LoadPath::async_transpose &&
+         has_emulated_epilogue(small && (c.load == LoadPath::register_staged || c.load == LoadPath::tma));
 }
 constexpr bool emulated_with_all_epilogues(const KernelConfig& c) {
-  return kEmulatesEpilogues && c.family == Family::tile && c.load == LoadPath::register_staged;
+  return has_emulated_epilogue(false) && c.family == Family::tile && c.load == LoadPath::register_staged;
 }
 // The last also with pointers on the GPU.
 constexpr bool emulated_indirectly_with_epilogue(const KernelConfig& c) {
-  return kEmulatesEpilogues && c.load == LoadPath::register_staged && c.slices > 1;
+  return has_emulated_epilogue(false) && c.load == LoadPath::register_staged && c.slices > 1;
 }
 inline constexpr int kEmulatedConfigCount = sizeof(kEmulatedConfigs) / sizeof(kEmulatedConfigs[0]);
 

@@ -22,7 +22,7 @@ inline constexpr int kEmulatedIndirectStream = 1;
 // And with an epilogue: through shared memory, and straight to C with either operand as the long one. emulated_configs.h
 // says for which layouts.
 constexpr bool emulated_stream_with_epilogue(int index) {
-  return kEmulatesEpilogues && (index == 1 || index == 3 || index == 5);
+  return has_emulated_epilogue(index == 1) && (index == 1 || index == 3 || index == 5);
 }
 inline constexpr int kEmulatedStreamConfigCount = sizeof(kEmulatedStreamConfigs) / sizeof(kEmulatedStreamConfigs[0]);
 
