@@ -13,18 +13,18 @@ inline constexpr size_t kKernelsAtOnce = 8;
 using LaneRow = std::array<float, kKernelsAtOnce>;
 
 // Up to eight kernels with the same formula, side by side.
-struct KernelGroup {
+struct alignas(sizeof(LaneRow)) KernelGroup {
   static constexpr size_t kNumbers = sizeof(cost::KernelNumbers<double>) / sizeof(double);
   static constexpr size_t kLoadNumbers = sizeof(cost::LoadNumbers<double>) / sizeof(double);
 
   explicit KernelGroup(Formula its_formula) : formula(its_formula) {}
   void add(const KernelCost& kernel, bool may_cluster);
 
-  Formula formula;
-  size_t count = 0;
   std::array<LaneRow, kNumbers> numbers{};
   std::array<std::array<LaneRow, kLoadNumbers>, kLoads> loads{};
   LaneRow may_cluster{};  // 1 or 0
+  Formula formula;
+  size_t count = 0;
 };
 
 // How they serve a problem. An infinite time where one cannot.

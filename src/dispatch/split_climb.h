@@ -166,11 +166,10 @@ class Climb {
   bool knows_unsplit_ = false;
 };
 
+// Rows of floats as the vectors that they are: a vector may stand for its elements. A copy costs a tenth of the search.
 template <class T>
-T laid_out_as(const void* rows) {
-  T value;
-  __builtin_memcpy(&value, rows, sizeof value);
-  return value;
+const T& laid_out_as(const void* rows) {
+  return *static_cast<const T*>(rows);
 }
 
 // Everything inline: what formulas share is worked out once then and stays in registers, and no ordinary inline function is
@@ -183,8 +182,8 @@ T laid_out_as(const void* rows) {
 template <size_t kWidth>
 GEMM_SEARCH void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways) {
   using N = Lanes<kWidth>;
-  const auto kernel = laid_out_as<KernelNumbers<N>>(&group.numbers);
-  const auto loads = laid_out_as<LoadNumbers<N>>(&group.loads[loads_index(group.formula, problem)]);
+  const auto& kernel = laid_out_as<KernelNumbers<N>>(&group.numbers);
+  const auto& loads = laid_out_as<LoadNumbers<N>>(&group.loads[loads_index(group.formula, problem)]);
   const Product<N> product(group.formula, kernel, loads, problem);
   const Way<N> way = Climb<kWidth>(product, N(group.may_cluster.data()), workspace).run();
   static_assert(sizeof ways == sizeof way);
