@@ -33,7 +33,9 @@ struct GroupWays {
   LaneRow us, split, how;                              // `how` is the number of a Reduction
 };
 
-using KernelSearch = void (*)(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways);
+// Kernels that take at least `hopeless_us` with a split that gives each multiprocessor a block, and unsplit, climb no further.
+using KernelSearch = void (*)(const KernelGroup& group, const CostProblem& problem, double workspace, double hopeless_us,
+                              GroupWays& ways);
 // The fastest one that this CPU can run.
 KernelSearch kernel_search();
 KernelSearch narrow_kernel_search();

@@ -37,6 +37,9 @@ struct Lanes {
     GEMM_INLINE bool any() const {
       Integers all = vectors[0];
       for (size_t i = 1; i < kVectors; ++i) all |= vectors[i];
+#if defined(__AVX__)
+      if constexpr (kWidth == 8) return __builtin_ia32_movmskps256(reinterpret_cast<Vector>(all)) != 0;
+#endif
       int64_t pairs[kWidth / 2], any = 0;
       __builtin_memcpy(pairs, &all, sizeof all);
       for (const int64_t pair : pairs) any |= pair;
@@ -63,7 +66,7 @@ struct Lanes {
 
   Lanes() = default;
   GEMM_INLINE Lanes(double all) {  // NOLINT(google-explicit-constructor): constants stand in formulas
-    for (Vector& one : vectors) one = Vector{} + static_cast<float>(all);
+    for (Vector& one : vectors) one = static_cast<float>(all) - Vector{};  // minus 0, since plus 0 would have to turn -0 into 0
   }
   GEMM_INLINE explicit Lanes(const float* from) { __builtin_memcpy(vectors, from, sizeof vectors); }
   GEMM_INLINE void store(float* to) const { __builtin_memcpy(to, vectors, sizeof vectors); }

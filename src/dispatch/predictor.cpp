@@ -21,6 +21,10 @@ constexpr size_t kMostProducts = 4;                                // on copies 
 // 1.284, 1.284 and 1.105 ask a quarter more.
 constexpr std::array kFarBehind = {1.2, 1.12, 1.06};
 
+// Times the best known by the cost model, at which a kernel is not worth a search for a better split. That costs 0.03 % on
+// 8,000 random problems, and 2 costs 0.01 %; the search is a fifth shorter, and a ninth.
+constexpr double kFarFromBest = 1.5;
+
 // Of the geometric mean of so many ratios, given the sum of their logarithms.
 double mean_ratio(float log_ratios, size_t count) {
   return static_cast<double>(std::exp(log_ratios / static_cast<float>(count)));
@@ -121,7 +125,8 @@ void Predictor::search(size_t product_number, const Product& product, Ways& ways
   for (const Group& group : groups_) {
     const size_t kernels = product.relayout == Relayout::none ? group.kernels.count : group.gaining;
     if (kernels == 0 || (group.kernels.formula == Formula::stream && !is_skinny(product.problem.problem))) continue;
-    search_(group.kernels, product.problem, static_cast<double>(product.workspace), ways.groups[ways.count]);
+    const double hopeless_us = ways.least_us() * kFarFromBest - product.copies_us;
+    search_(group.kernels, product.problem, static_cast<double>(product.workspace), hopeless_us, ways.groups[ways.count]);
     ways.add({product_number, group.first}, kernels, static_cast<float>(product.copies_us));
   }
 }

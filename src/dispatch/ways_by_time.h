@@ -1,6 +1,7 @@
 // What a search for kernels found, to be taken fastest first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
@@ -33,7 +34,13 @@ class WaysByTime {
                                : kTaken;
     }
     least_keys_[count] = least(keys_[count]);
+    least_key_ = std::min(least_key_, least_keys_[count]);
     ++count;
+  }
+
+  // The least time of all, or infinite.
+  double least_us() const {
+    return least_key_ == kTaken ? std::numeric_limits<double>::infinity() : double{std::bit_cast<float>(least_key_)};
   }
 
   // The number of the fastest one that is left: group * kKernelsAtOnce + lane.
@@ -58,6 +65,7 @@ class WaysByTime {
     return least;
   }
 
+  int least_key_ = kTaken;
   std::array<std::array<int, kKernelsAtOnce>, kMostGroups> keys_;
   std::array<int, kMostGroups> least_keys_;  // of each group
 };
