@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "dispatch/kernel_search.h"
@@ -44,14 +45,13 @@ class Predictor {
   struct Products;   // both
   struct Ways;       // in which kernels may serve them
   struct Shortlist;  // the best of these
-  struct Questions;  // for the networks
 
   void add_to_groups(const KernelCost& cost, bool may_cluster);
   void search(size_t product_number, const Product& product, Ways& ways) const;
-  void shorten(Ways& ways, Shortlist& list) const;
-  double prepare(Products& products, Shortlist& list, Questions& questions) const;
-  void ask(size_t network, const Products& products, const Shortlist& list, Questions& questions) const;
-  double correct(Products& products, Shortlist& list) const;
+  void take_round(Ways& ways, double hopeless_us, const Products& products, Shortlist& list) const;
+  double ask(size_t network, std::span<const size_t> places, Products& products, Shortlist& list) const;
+  void correct(Ways& ways, Products& products, Shortlist& list) const;
+  double cublas_us(Product& product) const;
 
   DeviceInfo device_;
   // In the same order: by formula, and of each those that gain by copies of operands first.

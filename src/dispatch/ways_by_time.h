@@ -43,10 +43,10 @@ class WaysByTime {
     return least_key_ == kTaken ? std::numeric_limits<double>::infinity() : double{std::bit_cast<float>(least_key_)};
   }
 
-  // The number of the fastest one that is left: group * kKernelsAtOnce + lane.
-  std::optional<size_t> take() {
+  // The number of the fastest one that is left, if it takes no longer: group * kKernelsAtOnce + lane.
+  std::optional<size_t> take(double hopeless_us) {
     const int key = least(std::span(least_keys_).first(count));
-    if (key == kTaken) return std::nullopt;
+    if (key == kTaken || double{std::bit_cast<float>(key)} > hopeless_us) return std::nullopt;
     const auto number = static_cast<size_t>(key & kNumbers), group = number / kKernelsAtOnce;
     keys_[group][number % kKernelsAtOnce] = kTaken;
     least_keys_[group] = least(keys_[group]);
