@@ -10,21 +10,22 @@
 namespace gemm {
 
 inline constexpr size_t kKernelsAtOnce = 8;
-using LaneRow = std::array<float, kKernelsAtOnce>;
+// Aligned as vectors are.
+struct alignas(kKernelsAtOnce * sizeof(float)) LaneRow : std::array<float, kKernelsAtOnce> {};
 
 // Up to eight kernels with the same formula, side by side.
-struct alignas(sizeof(LaneRow)) KernelGroup {
+struct KernelGroup {
   static constexpr size_t kNumbers = sizeof(cost::KernelNumbers<double>) / sizeof(double);
   static constexpr size_t kLoadNumbers = sizeof(cost::LoadNumbers<double>) / sizeof(double);
 
   explicit KernelGroup(Formula its_formula) : formula(its_formula) {}
   void add(const KernelCost& kernel, bool may_cluster);
 
+  Formula formula;
+  size_t count = 0;
   std::array<LaneRow, kNumbers> numbers{};
   std::array<std::array<LaneRow, kLoadNumbers>, kLoads> loads{};
   LaneRow may_cluster{};  // 1 or 0
-  Formula formula;
-  size_t count = 0;
 };
 
 // How they serve a problem. An infinite time where one cannot.
@@ -33,7 +34,8 @@ struct GroupWays {
   LaneRow us, split, how;                              // `how` is the number of a Reduction
 };
 
-// Kernels that take at least `hopeless_us` with a split that gives each multiprocessor a block, and unsplit, climb no further.
+// Kernels that take at least `hopeless_us` with a split that gives each multiprocessor a block, and unsplit, climb no
+// further.
 using KernelSearch = void (*)(const KernelGroup& group, const CostProblem& problem, double workspace, double hopeless_us,
                               GroupWays& ways);
 // The fastest one that this CPU can run.

@@ -32,9 +32,14 @@ double mean_ratio(float log_ratios, size_t count) {
   return static_cast<double>(std::exp(log_ratios / static_cast<float>(count)));
 }
 
-CostTerms terms_at(const GroupWays& ways, size_t lane) {
-  return {double{ways.fixed[lane]}, double{ways.compute[lane]}, double{ways.memory[lane]}, double{ways.latency[lane]},
-          double{ways.reduction[lane]}};
+// Puts what the networks' inputs are made of into a lane.
+void put(const cost::KernelNumbers<double>& kernel, const GroupWays& ways, size_t from, ChoiceRows& rows, size_t to) {
+  rows.BM[to] = static_cast<float>(kernel.BM), rows.by_BM[to] = static_cast<float>(kernel.by_BM.inverse);
+  rows.BN[to] = static_cast<float>(kernel.BN), rows.by_BN[to] = static_cast<float>(kernel.by_BN.inverse);
+  rows.BK[to] = static_cast<float>(kernel.BK);
+  for (const auto row : {&GroupWays::fixed, &GroupWays::compute, &GroupWays::memory, &GroupWays::latency,
+                         &GroupWays::reduction, &GroupWays::us, &GroupWays::split, &GroupWays::how})
+    (rows.ways.*row)[to] = (ways.*row)[from];
 }
 
 }  // namespace
@@ -53,7 +58,7 @@ struct Predictor::Product {
 
   void show_to(const std::vector<TimeNetwork>& networks) {
     if (is_known_to_networks) return;
-    const ProblemInputs inputs = problem_inputs(problem);
+    const NonZeroInputs inputs(problem_inputs(problem));
     for (size_t i = 0; i < networks.size(); ++i) first[i] = networks[i].of_problem(inputs);
     is_known_to_networks = true;
   }
@@ -80,7 +85,6 @@ struct Predictor::Ways : WaysByTime<kMostProducts * kMostGroups> {};
 struct Predictor::Shortlist {
   struct Entry {
     size_t product = 0, kernel = 0;
-    CostTerms terms;  // by the cost model
     int split = 1;
     Reduction reduction = Reduction::ticket;
     double model_us = 0;   // by the cost model, without copies
@@ -90,7 +94,7 @@ struct Predictor::Shortlist {
   };
   size_t count = 0;
   std::array<Entry, kShortlist> entries;
-  std::array<ChoiceInputs, kShortlist> inputs;  // of each entry
+  std::array<ChoiceInputRows, kRounds> inputs;  // of each round
 };
 
 Predictor::Predictor(const Table& table, const DeviceInfo& device) : device_(device) {
@@ -137,9 +141,10 @@ void Predictor::search(size_t product_number, const Product& product, Ways& ways
 }
 
 // The next ones, without those that take longer.
-void Predictor::take_round(Ways& ways, double hopeless_us, const Products& products, Shortlist& list) const {
-  const size_t before = list.count;
-  while (list.count < before + kOfRound) {
+void Predictor::take_round(Ways& ways, double hopeless_us, const Product& any_product, Shortlist& list) const {
+  const size_t first = list.count;
+  ChoiceRows rows{};
+  for (; list.count < first + kOfRound; ++list.count) {
     const auto next = ways.take(hopeless_us);
     if (!next) break;
     const size_t group = *next / kKernelsAtOnce, lane = *next % kKernelsAtOnce;
@@ -147,14 +152,13 @@ void Predictor::take_round(Ways& ways, double hopeless_us, const Products& produ
     Shortlist::Entry& entry = list.entries[list.count];
     entry.product = ways.origins[group].product;
     entry.kernel = ways.origins[group].first_kernel + lane;
-    entry.terms = terms_at(found, lane);
     entry.split = static_cast<int>(found.split[lane]);
     entry.reduction = static_cast<Reduction>(static_cast<int>(found.how[lane]));
     entry.model_us = double{found.us[lane]};
-    const Product& product = *products.all[entry.product];
-    list.inputs[list.count++] =
-        choice_inputs(costs_[entry.kernel], product.problem, entry.split, entry.reduction, entry.terms);
+    put(costs_[entry.kernel].numbers, found, lane, rows, list.count - first);
   }
+  // Copies of operands do not change the sizes.
+  choice_inputs(rows, any_product.problem, device_.sm_count, list.inputs[first / kOfRound]);
 }
 
 // Asks a network about entries of the list. Returns the best time of them.
@@ -166,7 +170,7 @@ double Predictor::ask(size_t network, std::span<const size_t> places, Products& 
     Product& product = *products.all[entry.product];
     product.show_to(networks_);
     questions[i] = {product.first[network].data(), kernels_[entry.kernel].traits[network].data(),
-                    list.inputs[places[i]].data()};
+                    &list.inputs[places[i] / kOfRound][0][places[i] % kOfRound]};
   }
   networks_[network].log_ratios(std::span(questions).first(places.size()), answers.data());
   double best_us = std::numeric_limits<double>::infinity();
@@ -187,7 +191,7 @@ void Predictor::correct(Ways& ways, Products& products, Shortlist& list) const {
   double known_us = std::numeric_limits<double>::infinity(), best_us = known_us;  // known: without any network
   for (size_t round = 0; round < kRounds; ++round) {
     const size_t first = count, first_place = list.count;
-    take_round(ways, best_us / kShortened, products, list);
+    take_round(ways, best_us / kShortened, *products.all[0], list);
     for (size_t place = first_place; place < list.count; ++place) {
       Shortlist::Entry& entry = list.entries[place];
       if (!kernels_[entry.kernel].traits.empty()) {
@@ -217,10 +221,12 @@ double Predictor::cublas_us(Product& product) const {
   if (!knows_cublas_) return 0;
   product.show_to(networks_);
   const CostTerms terms = cublas_terms(device_, product.problem);
-  const ChoiceInputs inputs = cublas_inputs(terms);
+  ChoiceInputRows inputs;  // in the first lane
+  const ChoiceInputs of_cublas = cublas_inputs(terms);
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i][0] = of_cublas[i];
   float log_ratios = 0;
   for (size_t i = 0; i < networks_.size(); ++i) {
-    const NetworkQuestion question{product.first[i].data(), networks_[i].cublas->data(), inputs.data()};
+    const NetworkQuestion question{product.first[i].data(), networks_[i].cublas->data(), inputs.front().data()};
     float answer;
     networks_[i].log_ratios(std::span(&question, 1), &answer);
     log_ratios += answer;

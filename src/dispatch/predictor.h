@@ -48,7 +48,7 @@ class Predictor {
 
   void add_to_groups(const KernelCost& cost, bool may_cluster);
   void search(size_t product_number, const Product& product, Ways& ways) const;
-  void take_round(Ways& ways, double hopeless_us, const Products& products, Shortlist& list) const;
+  void take_round(Ways& ways, double hopeless_us, const Product& any_product, Shortlist& list) const;
   double ask(size_t network, std::span<const size_t> places, Products& products, Shortlist& list) const;
   void correct(Ways& ways, Products& products, Shortlist& list) const;
   double cublas_us(Product& product) const;

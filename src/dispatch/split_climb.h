@@ -167,12 +167,6 @@ class Climb {
   bool knows_unsplit_ = false;
 };
 
-// Rows of floats as the vectors that they are: a vector may stand for its elements. A copy costs a tenth of the search.
-template <class T>
-const T& laid_out_as(const void* rows) {
-  return *static_cast<const T*>(rows);
-}
-
 // Everything inline: what formulas share is worked out once then and stays in registers, and no ordinary inline function is
 // left in the object for wide vectors, where the linker could take it for everybody.
 #ifdef GEMM_ALL_INLINE
