@@ -19,7 +19,7 @@ inline double coarse_log2(double x) {
   return exponent + (mantissa * (-1.0 / 3) + 2) * mantissa - 5.0 / 3;
 }
 template <size_t kWidth>
-Lanes<kWidth> coarse_log2(const Lanes<kWidth>& x) {
+GEMM_INLINE Lanes<kWidth> coarse_log2(const Lanes<kWidth>& x) {
   Lanes<kWidth> exponent, mantissa;
   x.take_apart(exponent, mantissa);
   return exponent + (mantissa * (-1.0 / 3) + 2.0) * mantissa - 5.0 / 3;

@@ -17,7 +17,7 @@ template <size_t kMostGroups>
 class WaysByTime {
  public:
   struct Origin {
-    size_t product, first_kernel;
+    size_t product, group;
   };
   size_t count = 0;
   std::array<Origin, kMostGroups> origins;
