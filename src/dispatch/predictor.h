@@ -27,7 +27,8 @@ class Predictor {
   struct Predictions {
     size_t count = 0;
     std::array<Prediction, kMost> best;  // fastest first, of different kernels; each may run with this workspace
-    double cublas_us = 0;                // 0 where it is not known
+    // 0 where it is not known. Where it is clearly slower than the best kernel, not all networks were asked.
+    double cublas_us = 0;
   };
   Predictions predict(const Problem& problem, int64_t workspace) const;
 
@@ -50,8 +51,8 @@ class Predictor {
   void search(size_t product_number, const Product& product, Ways& ways) const;
   void take_round(Ways& ways, double hopeless_us, const Product& any_product, Shortlist& list) const;
   double ask(size_t network, std::span<const size_t> places, Products& products, Shortlist& list) const;
-  void correct(Ways& ways, Products& products, Shortlist& list) const;
-  double cublas_us(Product& product) const;
+  double correct(Ways& ways, Products& products, Shortlist& list) const;
+  double cublas_us(Product& product, double best_us) const;
 
   DeviceInfo device_;
   // In the same order: by formula, and of each those that gain by copies of operands first.
