@@ -19,9 +19,9 @@ class WaysByTime {
   struct Origin {
     size_t product, group;
   };
-  size_t count = 0;
-  std::array<Origin, kMostGroups> origins;
   std::array<GroupWays, kMostGroups> groups;
+  std::array<Origin, kMostGroups> origins;
+  size_t count = 0;
 
   // Takes over the next group, of which so many kernels matter.
   void add(const Origin& origin, size_t kernels, float copies_us) {
@@ -65,9 +65,9 @@ class WaysByTime {
     return least;
   }
 
-  int least_key_ = kTaken;
   std::array<std::array<int, kKernelsAtOnce>, kMostGroups> keys_;
   std::array<int, kMostGroups> least_keys_;  // of each group
+  int least_key_ = kTaken;                   // that any had
 };
 
 }  // namespace gemm
