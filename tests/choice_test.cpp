@@ -14,6 +14,7 @@
 #include "dispatch/selector.h"
 #include "dispatch/split_climb.h"
 #include "dispatch/split_search.h"
+#include "dispatch/ways_by_time.h"
 #include "tuner/calibration_problems.h"
 
 namespace gemm {
@@ -22,6 +23,12 @@ namespace {
 const Table& shipped_table() {
   static const Table table = load_table(GEMM_SOURCE_DIR "/configs/nvidia-h200.json", nullptr).value_or_throw();
   return table;
+}
+
+constexpr double kNever = std::numeric_limits<double>::infinity();  // no kernel is hopeless
+
+std::array<uint32_t, kKernelsAtOnce> bits_of(const LaneRow& row) {
+  return std::bit_cast<std::array<uint32_t, kKernelsAtOnce>>(row);
 }
 
 TEST(Divisor, RoundsUpAsIntegersDo) {
@@ -45,7 +52,7 @@ TEST(KernelSearch, FindsWaysThatTakeWhatTheCostModelSaysByTheBestReduction) {
       if (!may_serve(kernel.config, one.problem)) continue;
       const CostProblem problem(one.problem);
       GroupWays ways;
-      kernel_search()(group, problem, static_cast<double>(kWorkspaceBytes), ways);
+      kernel_search()(group, problem, static_cast<double>(kWorkspaceBytes), kNever, ways);
       const int split = static_cast<int>(ways.split[0]);
       const Reduction reduction = static_cast<Reduction>(static_cast<int>(ways.how[0]));
       const ProductCost product(cost, problem);
@@ -70,14 +77,10 @@ TEST(KernelSearch, FindsAWayWithoutWorkspace) {
     for (const CalibrationProblem& one : calibration_problems(60, false)) {
       if (!may_run({kernel.config, 1, Reduction::ticket}, one.problem, table.device, 0)) continue;
       GroupWays ways;
-      kernel_search()(group, CostProblem(one.problem), 0, ways);
+      kernel_search()(group, CostProblem(one.problem), 0, kNever, ways);
       EXPECT_LT(ways.us[0], std::numeric_limits<float>::infinity()) << kernel.id << " on " << one.problem;
     }
   }
-}
-
-std::array<uint32_t, kKernelsAtOnce> bits_of(const LaneRow& row) {
-  return std::bit_cast<std::array<uint32_t, kKernelsAtOnce>>(row);
 }
 
 // Wide vectors or not: the last bit is the same, so that a choice does not depend on the CPU.
@@ -93,13 +96,35 @@ TEST(KernelSearch, SaysTheSameOnEachCpu) {
     for (const CalibrationProblem& one : calibration_problems(100, false)) {
       const CostProblem problem(one.problem);
       GroupWays here, narrow;
-      kernel_search()(group, problem, 1e7, here);
-      narrow_kernel_search()(group, problem, 1e7, narrow);
+      kernel_search()(group, problem, 1e7, 50, here);
+      narrow_kernel_search()(group, problem, 1e7, 50, narrow);
       for (const auto row : {&GroupWays::fixed, &GroupWays::compute, &GroupWays::memory, &GroupWays::latency,
                              &GroupWays::reduction, &GroupWays::us, &GroupWays::split, &GroupWays::how})
         EXPECT_EQ(bits_of(here.*row), bits_of(narrow.*row)) << table.portfolio[first].id << " on " << one.problem;
     }
   }
+}
+
+// What is slower than that stays where it begins; the rest is found as ever.
+TEST(KernelSearch, LeavesHopelessKernelsWhereTheyBegin) {
+  const Table& table = shipped_table();
+  int slower = 0;
+  for (const PortfolioKernel& kernel : table.portfolio) {
+    const KernelCost cost(kernel.config, table.device);
+    KernelGroup group(cost.formula);
+    group.add(cost, can_cluster(kernel.config));
+    for (const CalibrationProblem& one : calibration_problems(60, false)) {
+      GroupWays found, early, late;
+      const CostProblem problem(one.problem);
+      kernel_search()(group, problem, 1e7, kNever, found);
+      kernel_search()(group, problem, 1e7, 0, early);
+      kernel_search()(group, problem, 1e7, 1.001 * static_cast<double>(early.us[0]), late);
+      EXPECT_EQ(bits_of(late.us), bits_of(found.us)) << kernel.id << " on " << one.problem;
+      EXPECT_GE(early.us[0], found.us[0]) << kernel.id << " on " << one.problem;
+      slower += early.us[0] > found.us[0] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(slower, 0);
 }
 
 // The climb works its way up and down without a table.
@@ -134,20 +159,70 @@ TEST(Networks, SayTheSameOnEachCpu) {
   const TimeNetwork& network = shipped_table().learned_model->networks.front();
   const FirstLayer& traits = shipped_table().portfolio.front().traits.front();
   std::vector<FirstLayer> of_problems;
-  std::vector<ChoiceInputs> inputs(7);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    of_problems.push_back(
-        network.of_problem(problem_inputs(CostProblem(packed_problem(100 + 777 * static_cast<int>(i), 512, 300)))));
-    for (size_t j = 0; j < kChoiceInputs; ++j) inputs[i][j] = static_cast<float>((i * 31 + j * 17) % 13) / 7.F - 0.5F;
+  constexpr size_t kQuestions = 7;
+  ChoiceInputRows inputs;
+  for (size_t i = 0; i < kQuestions; ++i) {
+    const CostProblem problem(packed_problem(100 + 777 * static_cast<int>(i), 512, 300));
+    of_problems.push_back(network.of_problem(NonZeroInputs(problem_inputs(problem))));
+    for (size_t j = 0; j < kChoiceInputs; ++j) inputs[j][i] = static_cast<float>((i * 31 + j * 17) % 13) / 7.F - 0.5F;
   }
   std::vector<NetworkQuestion> questions;
-  for (size_t i = 0; i < inputs.size(); ++i) questions.push_back({of_problems[i].data(), traits.data(), inputs[i].data()});
-  std::vector<float> here(inputs.size()), narrow(inputs.size());
+  for (size_t i = 0; i < kQuestions; ++i) questions.push_back({of_problems[i].data(), traits.data(), &inputs[0][i]});
+  std::vector<float> here(kQuestions), narrow(kQuestions);
   network.log_ratios(questions, here.data());
   const NetworkWeights weights{network.choice.front().data(), network.second.front().data(), network.second_bias.data(),
                                network.last.data(), network.last_bias};
   network_functions<4>().ask(weights, questions.data(), questions.size(), narrow.data());
   for (size_t i = 0; i < here.size(); ++i) EXPECT_EQ(here[i], std::clamp(narrow[i], -2.F, 2.F)) << i;
+}
+
+// As far as floats go, which count a million blocks: far closer than the logarithms, which are coarse.
+TEST(ChoiceInputs, AreTheSameSideBySide) {
+  const Table& table = shipped_table();
+  for (const PortfolioKernel& kernel : table.portfolio) {
+    const KernelCost cost(kernel.config, table.device);
+    const cost::KernelNumbers<double>& numbers = cost.numbers;
+    for (const CalibrationProblem& one : calibration_problems(60, false)) {
+      const CostProblem problem(one.problem);
+      ChoiceRows rows{};
+      std::array<ChoiceInputs, kKernelsAtOnce> expected;
+      for (size_t lane = 0; lane < kKernelsAtOnce; ++lane) {
+        const auto split = static_cast<int>(1 + 3 * lane);
+        const auto reduction = static_cast<Reduction>(lane % 4);
+        const CostTerms terms = {2.5, 7.0 + static_cast<double>(lane), 3, 0.5, lane % 2 == 0 ? 0 : 1.5};
+        expected[lane] = choice_inputs(cost, problem, split, reduction, terms);
+        const auto put = [&](LaneRow& row, double value) { row[lane] = static_cast<float>(value); };
+        put(rows.BM, numbers.BM), put(rows.BN, numbers.BN), put(rows.BK, numbers.BK);
+        put(rows.by_BM, numbers.by_BM.inverse), put(rows.by_BN, numbers.by_BN.inverse);
+        GroupWays& ways = rows.ways;
+        put(ways.fixed, terms.fixed), put(ways.compute, terms.compute), put(ways.memory, terms.memory);
+        put(ways.latency, terms.latency), put(ways.reduction, terms.reduction), put(ways.us, terms.us());
+        put(ways.split, split), put(ways.how, static_cast<double>(reduction));
+      }
+      ChoiceInputRows inputs;
+      choice_inputs(rows, problem, numbers.sm_count, inputs);
+      for (size_t lane = 0; lane < kKernelsAtOnce; ++lane)
+        for (size_t i = 0; i < kChoiceInputs; ++i)
+          EXPECT_NEAR(inputs[i][lane], expected[lane][i], 1e-4)
+              << "input " << i << " of " << kernel.id << " on " << one.problem;
+    }
+  }
+}
+
+TEST(WaysByTime, AreTakenFastestFirstUpToALimit) {
+  WaysByTime<2> ways;
+  EXPECT_EQ(ways.least_us(), kNever);
+  ways.groups[0].us = {{5, 3, 9, 1, 1, 1, 1, 1}};  // of which three matter
+  ways.add({0, 0}, 3, 0);
+  ways.groups[1].us = {{2, std::numeric_limits<float>::infinity(), 1, 1, 1, 1, 1, 1}};
+  ways.add({1, 0}, 2, 4);
+  EXPECT_NEAR(ways.least_us(), 3, 1e-3);
+  EXPECT_EQ(ways.take(kNever), 1U);
+  EXPECT_EQ(ways.take(5.5), 0U);
+  EXPECT_EQ(ways.take(5.5), std::nullopt) << "the next one takes 2 and 4 for copies";
+  EXPECT_EQ(ways.take(6.5), kKernelsAtOnce);
+  EXPECT_EQ(ways.take(kNever), 2U);
+  EXPECT_EQ(ways.take(kNever), std::nullopt);
 }
 
 // The linker keeps one copy of an inline function, whoever compiled it: what other files have too must not be there in

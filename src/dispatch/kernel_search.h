@@ -10,7 +10,8 @@
 namespace gemm {
 
 inline constexpr size_t kKernelsAtOnce = 8;
-using LaneRow = std::array<float, kKernelsAtOnce>;
+// Aligned as vectors are.
+struct alignas(kKernelsAtOnce * sizeof(float)) LaneRow : std::array<float, kKernelsAtOnce> {};
 
 // Up to eight kernels with the same formula, side by side.
 struct KernelGroup {
@@ -33,7 +34,10 @@ struct GroupWays {
   LaneRow us, split, how;                              // `how` is the number of a Reduction
 };
 
-using KernelSearch = void (*)(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways);
+// Kernels that take at least `hopeless_us` with a split that gives each multiprocessor a block, and unsplit, climb no
+// further.
+using KernelSearch = void (*)(const KernelGroup& group, const CostProblem& problem, double workspace, double hopeless_us,
+                              GroupWays& ways);
 // The fastest one that this CPU can run.
 KernelSearch kernel_search();
 KernelSearch narrow_kernel_search();

@@ -37,6 +37,9 @@ struct Lanes {
     GEMM_INLINE bool any() const {
       Integers all = vectors[0];
       for (size_t i = 1; i < kVectors; ++i) all |= vectors[i];
+#if defined(__AVX__)
+      if constexpr (kWidth == 8) return __builtin_ia32_movmskps256(reinterpret_cast<Vector>(all)) != 0;
+#endif
       int64_t pairs[kWidth / 2], any = 0;
       __builtin_memcpy(pairs, &all, sizeof all);
       for (const int64_t pair : pairs) any |= pair;
@@ -63,7 +66,8 @@ struct Lanes {
 
   Lanes() = default;
   GEMM_INLINE Lanes(double all) {  // NOLINT(google-explicit-constructor): constants stand in formulas
-    for (Vector& one : vectors) one = Vector{} + static_cast<float>(all);
+    for (Vector& one : vectors)
+      one = static_cast<float>(all) - Vector{};  // minus 0, since plus 0 would have to turn -0 into 0
   }
   GEMM_INLINE explicit Lanes(const float* from) { __builtin_memcpy(vectors, from, sizeof vectors); }
   GEMM_INLINE void store(float* to) const { __builtin_memcpy(to, vectors, sizeof vectors); }
@@ -99,6 +103,14 @@ struct Lanes {
     for (float& lane : lanes) lane = __builtin_sqrtf(lane);
     return Lanes(lanes);
   }
+  // A positive number as 2^exponent times a mantissa from 1 to 2.
+  GEMM_INLINE void take_apart(Lanes& exponent, Lanes& mantissa) const {
+    for (size_t i = 0; i < kVectors; ++i) {
+      const auto bits = reinterpret_cast<Integers>(vectors[i]);
+      exponent.vectors[i] = __builtin_convertvector((bits >> 23) - 127, Vector);
+      mantissa.vectors[i] = reinterpret_cast<Vector>((bits & 0x7fffff) | 0x3f800000);
+    }
+  }
   // Without its fraction; of numbers beyond 2^30 some number as large.
   GEMM_INLINE friend Lanes whole(const Lanes& x) {
     const Lanes bounded = least(x, 0x1p30);
@@ -111,5 +123,11 @@ struct Lanes {
     return r;
   }
 };
+
+// Rows of eight floats as the Lanes that they are: a vector may stand for its elements. A copy cost a tenth of the search.
+template <class T>
+const T& laid_out_as(const void* rows) {
+  return *static_cast<const T*>(rows);
+}
 
 }  // namespace gemm

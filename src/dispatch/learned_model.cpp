@@ -1,10 +1,8 @@
 #include "dispatch/learned_model.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
 
+#include "dispatch/choice_inputs.h"
 #include "dispatch/cost_families.h"
 
 namespace gemm {
@@ -12,14 +10,6 @@ namespace {
 
 constexpr double kCublasLaunchUs = 2.2;
 constexpr float kMostLogRatio = 2;  // far from all that was measured the networks may say anything
-
-// log2 to within 0.01, far below what matters: std::log2 takes a share of a microsecond.
-float coarse_log2(double x) {
-  const auto bits = std::bit_cast<uint64_t>(x);
-  const auto exponent = static_cast<int>(bits >> 52) - 1023;
-  const double mantissa = std::bit_cast<double>((bits & 0xfffffffffffffull) | 0x3ff0000000000000ull);
-  return static_cast<float>(exponent + (-1.0 / 3 * mantissa + 2) * mantissa - 5.0 / 3);
-}
 
 const NetworkFunctions& layers() {
   static const NetworkFunctions any_cpu = network_functions<4>();
@@ -33,19 +23,27 @@ const NetworkFunctions& layers() {
 
 float is(bool condition) { return condition ? 1.F : 0.F; }
 
-// The parts of a time, as shares of it.
-void add_shares(const CostTerms& terms, double us, float* inputs) {
-  const double parts[] = {terms.fixed, terms.compute, terms.memory, terms.latency, terms.reduction};
-  for (size_t i = 0; i < std::size(parts); ++i) inputs[i] = static_cast<float>(parts[i] / us);
-  inputs[std::size(parts)] = coarse_log2(us);
+ChoiceInputs as_floats(const std::array<double, kChoiceInputs>& inputs) {
+  ChoiceInputs floats;
+  for (size_t i = 0; i < inputs.size(); ++i) floats[i] = static_cast<float>(inputs[i]);
+  return floats;
 }
-constexpr size_t kShares = 5;  // place of the first in the inputs of a choice
+
+float log2_input(double x) { return static_cast<float>(coarse_log2(x)); }
 
 }  // namespace
 
-FirstLayer TimeNetwork::of_problem(const ProblemInputs& inputs) const {
+NonZeroInputs::NonZeroInputs(const ProblemInputs& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    numbers[count] = i;
+    values[count] = inputs[i];
+    count += inputs[i] != 0 ? 1 : 0;
+  }
+}
+
+FirstLayer TimeNetwork::of_problem(const NonZeroInputs& inputs) const {
   FirstLayer sums{};
-  layers().add_problem(problem.front().data(), inputs.data(), kProblemInputs, sums.data());
+  layers().add_problem(problem.front().data(), inputs.numbers.data(), inputs.values.data(), inputs.count, sums.data());
   return sums;
 }
 
@@ -59,7 +57,7 @@ void TimeNetwork::log_ratios(std::span<const NetworkQuestion> questions, float* 
 
 ProblemInputs problem_inputs(const CostProblem& p) {
   const Problem& sizes = p.problem;
-  ProblemInputs inputs = {coarse_log2(p.m),     coarse_log2(p.n),     coarse_log2(p.k),     coarse_log2(p.batch),
+  ProblemInputs inputs = {log2_input(p.m),      log2_input(p.n),      log2_input(p.k),      log2_input(p.batch),
                           is(sizes.m % 4 == 0), is(sizes.m % 2 == 0), is(sizes.n % 4 == 0), is(sizes.k % 4 == 0)};
   const int classes[][2] = {{4, p.ops}, {3, p.vec_a}, {3, p.vec_b}, {3, p.cut_a}, {3, p.cut_b}};  // of how many, which
   size_t place = 8;
@@ -72,27 +70,20 @@ ProblemInputs problem_inputs(const CostProblem& p) {
 
 ChoiceInputs choice_inputs(const KernelCost& kernel, const CostProblem& p, int split_k, Reduction reduction,
                            const CostTerms& terms) {
-  const KernelConfig& c = kernel.config;
-  const cost::KernelNumbers<double>& numbers = kernel.numbers;
-  const double tiles_m = numbers.by_BM.parts(p.m), tiles_n = numbers.by_BN.parts(p.n);
-  const double rows = tiles_m * c.BM, columns = tiles_n * c.BN;
-  const double tiles = tiles_m * tiles_n * p.batch, blocks = tiles * split_k;
-  const double stages = Divisor(static_cast<double>(split_k) * c.BK).parts(p.k);  // of a block
-  const double waves = numbers.by_sms.parts(blocks) * numbers.sm_count / blocks;
-  ChoiceInputs inputs = {coarse_log2(tiles), coarse_log2(split_k), coarse_log2(stages),
-                         coarse_log2(rows * columns / (p.m * p.n)), coarse_log2(waves)};
-  add_shares(terms, terms.us(), inputs.data() + kShares);
-  size_t place = kShares + 6;
-  const float rest[] = {is(rows != p.m),
-                        is(columns != p.n),
-                        is(stages * c.BK * split_k != p.k),
-                        is(reduction == Reduction::kernel),
-                        is(reduction == Reduction::stream_k),
-                        is(reduction == Reduction::cluster),
-                        static_cast<float>((rows - p.m) / c.BM),
-                        static_cast<float>((columns - p.n) / c.BN)};
-  for (const float input : rest) inputs[place++] = input;
-  return inputs;
+  const cost::KernelNumbers<double>& k = kernel.numbers;
+  std::array<double, kChoiceInputs> inputs;
+  write_choice_inputs<double>(
+      {k.BM, k.BN, k.BK, k.by_BM, k.by_BN, terms, terms.us(), static_cast<double>(split_k), static_cast<double>(reduction)},
+      p, k.sm_count, inputs.data());
+  return as_floats(inputs);
+}
+
+void choice_inputs(const ChoiceRows& rows, const CostProblem& p, double sm_count, ChoiceInputRows& inputs) {
+  using N = Lanes<4>;
+  static_assert(sizeof(ChoiceRows) == sizeof(ChoiceNumbers<N>) && sizeof(ChoiceInputRows) == kChoiceInputs * sizeof(N));
+  std::array<N, kChoiceInputs> lanes;
+  write_choice_inputs(laid_out_as<ChoiceNumbers<N>>(&rows), p, sm_count, lanes.data());
+  for (size_t i = 0; i < inputs.size(); ++i) lanes[i].store(inputs[i].data());
 }
 
 CostTerms cublas_terms(const DeviceInfo& device, const CostProblem& p) {
@@ -104,9 +95,9 @@ CostTerms cublas_terms(const DeviceInfo& device, const CostProblem& p) {
 }
 
 ChoiceInputs cublas_inputs(const CostTerms& terms) {
-  ChoiceInputs inputs{};
-  add_shares(terms, terms.us(), inputs.data() + kShares);
-  return inputs;
+  std::array<double, kChoiceInputs> inputs{};
+  write_shares(terms, terms.us(), inputs.data() + kShares);
+  return as_floats(inputs);
 }
 
 }  // namespace gemm

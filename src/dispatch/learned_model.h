@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dispatch/cost_model.h"
+#include "dispatch/kernel_search.h"
 #include "dispatch/network_layers.h"
 
 namespace gemm {
@@ -20,6 +21,15 @@ using ProblemInputs = std::array<float, kProblemInputs>;
 using ChoiceInputs = std::array<float, kChoiceInputs>;
 using FirstLayer = std::array<float, kFirstLayer>;
 using SecondLayer = std::array<float, kSecondLayer>;
+
+// Most inputs of a problem are zero, for all networks.
+struct NonZeroInputs {
+  explicit NonZeroInputs(const ProblemInputs& inputs);
+
+  size_t count = 0;
+  std::array<size_t, kProblemInputs> numbers;  // of the inputs
+  std::array<float, kProblemInputs> values;
+};
 
 // first = max(0, traits of the kernel + problem inputs * problem + choice inputs * choice)
 // log(measured / predicted) = max(0, second_bias + first * second) * last + last_bias
@@ -32,7 +42,7 @@ struct TimeNetwork {
   float last_bias = 0;
 
   // What the first layer gets from the problem.
-  FirstLayer of_problem(const ProblemInputs& inputs) const;
+  FirstLayer of_problem(const NonZeroInputs& inputs) const;
   void log_ratios(std::span<const NetworkQuestion> questions, float* results) const;
 };
 
@@ -47,6 +57,14 @@ ProblemInputs problem_inputs(const CostProblem& problem);
 // `terms` are what the cost model says of this choice.
 ChoiceInputs choice_inputs(const KernelCost& kernel, const CostProblem& problem, int split_k, Reduction reduction,
                            const CostTerms& terms);
+
+// The same for eight choices of one problem side by side, in floats.
+struct ChoiceRows {
+  LaneRow BM, BN, BK, by_BM, by_BN;  // of cost::KernelNumbers
+  GroupWays ways;
+};
+using ChoiceInputRows = std::array<LaneRow, kChoiceInputs>;
+void choice_inputs(const ChoiceRows& rows, const CostProblem& problem, double sm_count, ChoiceInputRows& inputs);
 
 // cuBLAS as if it were a kernel that reaches the limits of the GPU, of which no tiles are known.
 CostTerms cublas_terms(const DeviceInfo& device, const CostProblem& problem);

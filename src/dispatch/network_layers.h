@@ -20,14 +20,16 @@ struct NetworkWeights {
 
 // What the first layer gets from problem and kernel, and what is known of the choice.
 struct NetworkQuestion {
+  static constexpr size_t kStride = 8;  // from one input to the next: those of eight choices lie side by side
+
   const float* of_problem;
   const float* traits;
   const float* inputs;
 };
 
 struct NetworkFunctions {
-  // Adds what the first layer gets from a problem to `sums`.
-  void (*add_problem)(const float* weights, const float* inputs, size_t count, float* sums);
+  // Adds what the first layer gets from a problem to `sums`: from its inputs with these numbers.
+  void (*add_problem)(const float* weights, const size_t* numbers, const float* inputs, size_t count, float* sums);
   // Writes `count` results.
   void (*ask)(const NetworkWeights& network, const NetworkQuestion* questions, size_t count, float* results);
 };
@@ -56,7 +58,7 @@ struct NetworkLayers {
     for (size_t j = 0; j < NetworkWeights::kInputs; ++j)
       for (size_t i = 0; i < kFirst; ++i) {
         const Lanes weights = load(network.choice + j * NetworkWeights::kFirst, i);
-        for (size_t q = 0; q < kAtOnce; ++q) first[q][i] += questions[q].inputs[j] * weights;
+        for (size_t q = 0; q < kAtOnce; ++q) first[q][i] += questions[q].inputs[j * NetworkQuestion::kStride] * weights;
       }
     float positive[kAtOnce][NetworkWeights::kFirst];
 #pragma GCC unroll 8
@@ -92,13 +94,13 @@ struct NetworkLayers {
 };
 
 template <size_t kLanes>
-void add_problem(const float* weights, const float* inputs, size_t count, float* sums) {
+void add_problem(const float* weights, const size_t* numbers, const float* inputs, size_t count, float* sums) {
   using Layers = NetworkLayers<kLanes, 1>;
   typename Layers::Lanes lanes[Layers::kFirst];
   for (size_t i = 0; i < Layers::kFirst; ++i) lanes[i] = Layers::load(sums, i);
   for (size_t j = 0; j < count; ++j)
     for (size_t i = 0; i < Layers::kFirst; ++i)
-      lanes[i] += inputs[j] * Layers::load(weights + j * NetworkWeights::kFirst, i);
+      lanes[i] += inputs[j] * Layers::load(weights + numbers[j] * NetworkWeights::kFirst, i);
   for (size_t i = 0; i < Layers::kFirst; ++i) Layers::store(lanes[i], sums, i);
 }
 

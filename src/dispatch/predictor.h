@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "dispatch/kernel_search.h"
@@ -26,7 +27,8 @@ class Predictor {
   struct Predictions {
     size_t count = 0;
     std::array<Prediction, kMost> best;  // fastest first, of different kernels; each may run with this workspace
-    double cublas_us = 0;                // 0 where it is not known
+    // 0 where it is not known. Where it is clearly slower than the best kernel, not all networks were asked.
+    double cublas_us = 0;
   };
   Predictions predict(const Problem& problem, int64_t workspace) const;
 
@@ -44,14 +46,13 @@ class Predictor {
   struct Products;   // both
   struct Ways;       // in which kernels may serve them
   struct Shortlist;  // the best of these
-  struct Questions;  // for the networks
 
   void add_to_groups(const KernelCost& cost, bool may_cluster);
   void search(size_t product_number, const Product& product, Ways& ways) const;
-  void shorten(Ways& ways, Shortlist& list) const;
-  double prepare(Products& products, Shortlist& list, Questions& questions) const;
-  void ask(size_t network, const Products& products, const Shortlist& list, Questions& questions) const;
-  double correct(Products& products, Shortlist& list) const;
+  void take_round(Ways& ways, double hopeless_us, const Product& any_product, Shortlist& list) const;
+  double ask(size_t network, std::span<const size_t> places, Products& products, Shortlist& list) const;
+  double correct(Ways& ways, Products& products, Shortlist& list) const;
+  double cublas_us(Product& product, double best_us) const;
 
   DeviceInfo device_;
   // In the same order: by formula, and of each those that gain by copies of operands first.

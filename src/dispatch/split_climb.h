@@ -40,8 +40,8 @@ class Climb {
   using N = Lanes<kWidth>;
   using Mask = typename N::Mask;
 
-  Climb(const Product<N>& product, const N& may_cluster, double workspace)
-      : may_cluster_(may_cluster == 1.0), product_(product), workspace_(workspace) {}
+  Climb(const Product<N>& product, const N& may_cluster, double workspace, double hopeless_us)
+      : may_cluster_(may_cluster == 1.0), product_(product), workspace_(workspace), hopeless_us_(hopeless_us) {}
 
   Way<N> run() {
     Way<N> best;
@@ -59,8 +59,9 @@ class Climb {
     const Mask from_split = splittable & (start > 1.0);
     N middle = best.us;
     if (from_split.any()) middle = where(from_split, try_split(best, start, from_split), middle);
-    const Mask rose = climb_up(best, start, middle, splittable);
-    climb_down(best, start, middle, from_split & !rose);
+    const Mask hopeful = splittable & ((best.us < hopeless_us_) | (best.us == double{kInfinite}));
+    const Mask rose = climb_up(best, start, middle, hopeful);
+    climb_down(best, start, middle, from_split & hopeful & !rose);
     return best;
   }
 
@@ -162,16 +163,9 @@ class Climb {
   Mask may_cluster_;
   Way<N> unsplit_;
   const Product<N>& product_;
-  double workspace_;
+  double workspace_, hopeless_us_;
   bool knows_unsplit_ = false;
 };
-
-template <class T>
-T laid_out_as(const void* rows) {
-  T value;
-  __builtin_memcpy(&value, rows, sizeof value);
-  return value;
-}
 
 // Everything inline: what formulas share is worked out once then and stays in registers, and no ordinary inline function is
 // left in the object for wide vectors, where the linker could take it for everybody.
@@ -181,12 +175,13 @@ T laid_out_as(const void* rows) {
 #define GEMM_SEARCH
 #endif
 template <size_t kWidth>
-GEMM_SEARCH void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, GroupWays& ways) {
+GEMM_SEARCH void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, double hopeless_us,
+                              GroupWays& ways) {
   using N = Lanes<kWidth>;
-  const auto kernel = laid_out_as<KernelNumbers<N>>(&group.numbers);
-  const auto loads = laid_out_as<LoadNumbers<N>>(&group.loads[loads_index(group.formula, problem)]);
+  const auto& kernel = laid_out_as<KernelNumbers<N>>(&group.numbers);
+  const auto& loads = laid_out_as<LoadNumbers<N>>(&group.loads[loads_index(group.formula, problem)]);
   const Product<N> product(group.formula, kernel, loads, problem);
-  const Way<N> way = Climb<kWidth>(product, N(group.may_cluster.data()), workspace).run();
+  const Way<N> way = Climb<kWidth>(product, N(group.may_cluster.data()), workspace, hopeless_us).run();
   static_assert(sizeof ways == sizeof way);
   __builtin_memcpy(&ways, &way, sizeof way);
 }

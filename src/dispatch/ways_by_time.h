@@ -1,6 +1,7 @@
 // What a search for kernels found, to be taken fastest first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
@@ -16,11 +17,11 @@ template <size_t kMostGroups>
 class WaysByTime {
  public:
   struct Origin {
-    size_t product, first_kernel;
+    size_t product, group;
   };
-  size_t count = 0;
-  std::array<Origin, kMostGroups> origins;
   std::array<GroupWays, kMostGroups> groups;
+  std::array<Origin, kMostGroups> origins;
+  size_t count = 0;
 
   // Takes over the next group, of which so many kernels matter.
   void add(const Origin& origin, size_t kernels, float copies_us) {
@@ -33,13 +34,19 @@ class WaysByTime {
                                : kTaken;
     }
     least_keys_[count] = least(keys_[count]);
+    least_key_ = std::min(least_key_, least_keys_[count]);
     ++count;
   }
 
-  // The number of the fastest one that is left: group * kKernelsAtOnce + lane.
-  std::optional<size_t> take() {
+  // The least time of all, or infinite.
+  double least_us() const {
+    return least_key_ == kTaken ? std::numeric_limits<double>::infinity() : double{std::bit_cast<float>(least_key_)};
+  }
+
+  // The number of the fastest one that is left, if it takes no longer: group * kKernelsAtOnce + lane.
+  std::optional<size_t> take(double hopeless_us) {
     const int key = least(std::span(least_keys_).first(count));
-    if (key == kTaken) return std::nullopt;
+    if (key == kTaken || double{std::bit_cast<float>(key)} > hopeless_us) return std::nullopt;
     const auto number = static_cast<size_t>(key & kNumbers), group = number / kKernelsAtOnce;
     keys_[group][number % kKernelsAtOnce] = kTaken;
     least_keys_[group] = least(keys_[group]);
@@ -60,6 +67,7 @@ class WaysByTime {
 
   std::array<std::array<int, kKernelsAtOnce>, kMostGroups> keys_;
   std::array<int, kMostGroups> least_keys_;  // of each group
+  int least_key_ = kTaken;                   // that any had
 };
 
 }  // namespace gemm
