@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -240,6 +241,16 @@ TEST(WideVectors, ShareNoFunctionWithOtherFiles) {
     ++shared;
   }
   EXPECT_GT(shared, 0) << "nothing was looked at:\n" << symbols.output;
+}
+
+// A program may have asked for a signal where a number is divided by zero.
+TEST(Selector, DividesByNoZero) {
+  const Table& table = shipped_table();
+  const Selector selector(&table, table.device);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  for (const CalibrationProblem& one : calibration_problems(200, false)) selector.choose(one.problem, kWorkspaceBytes);
+  selector.choose(packed_problem(1, 1, 1), 0);
+  EXPECT_EQ(std::fetestexcept(FE_DIVBYZERO), 0);
 }
 
 TEST(Selector, PredictsByTheMeanOfAllNetworks) {

@@ -109,6 +109,28 @@ TEST(Emulator, ReportsADivergentBarrier) {
   };
   EXPECT_THROW(run_grid(run), Error);
 }
+
+// Who looks on without arriving and comes late finds the parity that he waits for gone: a GPU would hang.
+TEST(Emulator, ReportsAWarpThatMissedAPhase) {
+  for (const int phases : {1, 2}) {
+    GridRun run;
+    run.threads = 64;
+    run.shared_bytes = sizeof(EmulatedBarrier*);
+    run.late_warp = 1;
+    run.thread_body = [&] {
+      const SharedPointer barrier = shared_pointer(dynamic_shared());
+      if (threadIdx.x == 0) barrier_init(barrier, 1);
+      block_barrier();
+      if (threadIdx.x == 0)
+        for (int i = 0; i < phases; ++i) barrier_arrive(barrier);
+      if (threadIdx.x >= 32) barrier_wait(barrier, 0);
+    };
+    if (phases == 1)
+      EXPECT_NO_THROW(run_grid(run));
+    else
+      EXPECT_THROW(run_grid(run), Error);
+  }
+}
 #endif
 
 #ifdef __SANITIZE_ADDRESS__

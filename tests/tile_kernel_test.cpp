@@ -69,7 +69,6 @@ TEST_P(TileKernel, OrderOfBlocksDoesNotChangeTheResult) {
   }
 }
 
-#ifndef __SANITIZE_THREAD__
 // No GPU promises that warps keep pace: whichever falls behind, the block comes to its end. Aligned operands, which the
 // tensor copy engine takes, and others; rings that go round several times, and shorter ones.
 TEST_P(TileKernel, AnyWarpMayBeLate) {
@@ -95,7 +94,6 @@ TEST_P(TileKernel, AnyWarpMayBeLate) {
     expect_all(cases);
   }
 }
-#endif
 
 TEST_P(TileKernel, LongLeadingDimensionsTake64BitOffsets) {
   // One column each, so that the huge leading dimension costs no memory.

@@ -34,7 +34,9 @@ struct ChoiceNumbers {
   N us, split, how;  // `how` is the number of a Reduction
 };
 
-inline constexpr size_t kShares = 5;  // place of the first share of the time
+// Inputs: kFirstShare of sizes, shares of the time and the time itself, and the rest.
+inline constexpr size_t kFirstShare = 5, kShareInputs = 6, kRest = 8;
+static_assert(kFirstShare + kShareInputs + kRest == kChoiceInputs);
 
 template <class N>
 void write_shares(const cost::Terms<N>& terms, const N& us, N* inputs) {
@@ -56,19 +58,19 @@ void write_choice_inputs(const ChoiceNumbers<N>& c, const CostProblem& p, double
   using cost::where;
   const auto is = [](const auto& condition) { return where(condition, N(1.0), N(0.0)); };
   const auto is_how = [&](Reduction reduction) { return is(c.how == static_cast<double>(reduction)); };
-  const N first[kShares] = {coarse_log2(tiles), coarse_log2(c.split), coarse_log2(stages),
-                            coarse_log2(rows * columns / (m * n)), coarse_log2(waves)};
-  for (const N& input : first) *inputs++ = input;
+  const N sizes[kFirstShare] = {coarse_log2(tiles), coarse_log2(c.split), coarse_log2(stages),
+                                coarse_log2(rows * columns / (m * n)), coarse_log2(waves)};
+  for (const N& input : sizes) *inputs++ = input;
   write_shares(c.terms, c.us, inputs);
-  inputs += 6;
-  const N rest[] = {is(rows != m),
-                    is(columns != n),
-                    is(stages * c.BK * c.split != k),
-                    is_how(Reduction::kernel),
-                    is_how(Reduction::stream_k),
-                    is_how(Reduction::cluster),
-                    (rows - m) / c.BM,
-                    (columns - n) / c.BN};
+  inputs += kShareInputs;
+  const N rest[kRest] = {is(rows != m),
+                         is(columns != n),
+                         is(stages * c.BK * c.split != k),
+                         is_how(Reduction::kernel),
+                         is_how(Reduction::stream_k),
+                         is_how(Reduction::cluster),
+                         (rows - m) / c.BM,
+                         (columns - n) / c.BN};
   for (const N& input : rest) *inputs++ = input;
 }
 

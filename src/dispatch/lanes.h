@@ -126,6 +126,7 @@ struct Lanes {
 
 // Rows of eight floats as the Lanes that they are. A copy cost a tenth of the search. The compiler takes structs of
 // different types for different memory, so what was written to the rows is written before they are read as something else.
+// Nothing may write to them as long as they are read so.
 template <class T>
 const T& laid_out_as(const void* rows) {
   asm("" : "+r"(rows) : : "memory");

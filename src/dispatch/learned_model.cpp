@@ -96,7 +96,7 @@ CostTerms cublas_terms(const DeviceInfo& device, const CostProblem& p) {
 
 ChoiceInputs cublas_inputs(const CostTerms& terms) {
   std::array<double, kChoiceInputs> inputs{};
-  write_shares(terms, terms.us(), inputs.data() + kShares);
+  write_shares(terms, terms.us(), inputs.data() + kFirstShare);
   return as_floats(inputs);
 }
 

@@ -43,13 +43,13 @@ class Predictor {
     size_t gaining;  // how many, at the beginning, gain by copies of operands
   };
   struct Product;    // the problem, or what it is on copies of its operands
-  struct Products;   // both
+  struct Products;   // all of these
   struct Ways;       // in which kernels may serve them
   struct Shortlist;  // the best of these
 
   void add_to_groups(const KernelCost& cost, bool may_cluster);
   void search(size_t product_number, const Product& product, Ways& ways) const;
-  void take_round(Ways& ways, double hopeless_us, const Product& any_product, Shortlist& list) const;
+  void take_round(Ways& ways, double hopeless_us, const CostProblem& problem, Shortlist& list) const;
   double ask(size_t network, std::span<const size_t> places, Products& products, Shortlist& list) const;
   double correct(Ways& ways, Products& products, Shortlist& list) const;
   double cublas_us(Product& product, double best_us) const;

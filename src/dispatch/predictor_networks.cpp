@@ -41,26 +41,29 @@ void put(const KernelGroup& group, const GroupWays& ways, size_t from, ChoiceRow
 }  // namespace
 
 // The next ones, without those that take longer.
-void Predictor::take_round(Ways& ways, double hopeless_us, const Product& any_product, Shortlist& list) const {
+void Predictor::take_round(Ways& ways, double hopeless_us, const CostProblem& problem, Shortlist& list) const {
   const size_t first = list.count;
-  ChoiceRows rows{};
+  ChoiceRows rows;
   for (; list.count < first + kOfRound; ++list.count) {
     const auto next = ways.take(hopeless_us);
     if (!next) break;
-    const size_t group = *next / kKernelsAtOnce, lane = *next % kKernelsAtOnce;
-    const GroupWays& found = ways.groups[group];
-    list.entries[list.count] = {ways.origins[group].product,
-                                groups_[ways.origins[group].group].first + lane,
+    const size_t number = *next / kKernelsAtOnce, lane = *next % kKernelsAtOnce;
+    const GroupWays& found = ways.groups[number];
+    const Group& group = groups_[ways.origins[number].group];
+    list.entries[list.count] = {ways.origins[number].product,
+                                group.first + lane,
                                 static_cast<int>(found.split[lane]),
                                 static_cast<Reduction>(static_cast<int>(found.how[lane])),
                                 double{found.us[lane]},
                                 0,
                                 0,
                                 0};
-    put(groups_[ways.origins[group].group].kernels, found, lane, rows, list.count - first);
+    put(group.kernels, found, lane, rows, list.count - first);
+    // Lanes that are left have the first one too: numbers with which one can calculate.
+    if (list.count == first)
+      for (size_t other = 1; other < kOfRound; ++other) put(group.kernels, found, lane, rows, other);
   }
-  // Copies of operands do not change the sizes.
-  choice_inputs(rows, any_product.problem, device_.sm_count, list.inputs[first / kOfRound]);
+  if (list.count > first) choice_inputs(rows, problem, device_.sm_count, list.inputs[first / kOfRound]);
 }
 
 // Asks a network about entries of the list. Returns the best time of them.
@@ -93,7 +96,8 @@ double Predictor::correct(Ways& ways, Products& products, Shortlist& list) const
   double known_us = std::numeric_limits<double>::infinity(), best_us = known_us;  // known: without any network
   for (size_t round = 0; round < kRounds; ++round) {
     const size_t first = count, first_place = list.count;
-    take_round(ways, best_us / kShortened, *products.all[0], list);
+    // Copies of operands do not change the sizes, which are all that inputs of choices need of a problem.
+    take_round(ways, best_us / kShortened, products.all[0]->problem, list);
     for (size_t place = first_place; place < list.count; ++place) {
       Shortlist::Entry& entry = list.entries[place];
       if (!kernels_[entry.kernel].traits.empty()) {

@@ -14,7 +14,8 @@ namespace gemm {
 inline constexpr size_t kMostKernels = 96;                                // a portfolio has 64 (tuner/portfolio.h)
 inline constexpr size_t kMostGroups = kMostKernels / kKernelsAtOnce + 4;  // one for each formula may have a few kernels only
 inline constexpr size_t kMostProducts = 4;                                // on copies of no operand, of A, of B, of both
-// Ways that the first network is asked about at most, in rounds.
+// Ways that the first network is asked about at most, in rounds; with 16 in all, whatever they take, choices were as good
+// (docs/performance.md, "Dispatch overhead").
 inline constexpr size_t kRounds = 3, kOfRound = kKernelsAtOnce, kShortlist = kRounds * kOfRound;
 
 struct Predictor::Product {
@@ -31,6 +32,7 @@ struct Predictor::Product {
   Product(const Problem& its_problem, Relayout its_relayout, double its_copies_us, int64_t its_workspace,
           FirstLayers& its_first)
       : problem(its_problem), relayout(its_relayout), copies_us(its_copies_us), workspace(its_workspace), first(its_first) {}
+  Product(const Product&) = delete;
 
   void show_to(const std::vector<TimeNetwork>& networks) {
     if (is_known_to_networks) return;
@@ -41,7 +43,8 @@ struct Predictor::Product {
 };
 
 struct Predictor::Products {
-  std::array<Product::FirstLayers, kMostProducts> first;  // beside `all`, which is filled with zeros
+  // Not in the products themselves: to begin one without zeros in all of this saves time.
+  std::array<Product::FirstLayers, kMostProducts> first;
   std::array<std::optional<Product>, kMostProducts> all;
   size_t count = 0;
 

@@ -15,9 +15,9 @@ namespace {
 constexpr size_t kNearestOffered = 4;
 // A point for other storage counts as this many octaves further away per operand: its kernel fits, its speed was not tested.
 constexpr double kOpPenalty = 1.0;
-// Share of the best kernel's predicted time below which cuBLAS is chosen: cuBLAS is predicted less well. Replayed on 2,560
-// random problems of an H200 that took no part in the fit, choices were 0.2 % faster with 0.93 than with 0.97, and no faster
-// with 0.91 or 0.87.
+// Share of the best kernel's predicted time below which cuBLAS is chosen: cuBLAS is predicted less well. Replayed on the
+// log of an H200 (docs/performance.md, "Calibration with favourites"), choices were 0.2 % faster with 0.93 than with 0.97,
+// and no faster with 0.91 or 0.87.
 constexpr double kClearlyFaster = 0.93;
 constexpr size_t kMostCandidates = 16;  // more are seldom offered
 // Rejections that are told to people; more of them say nothing new.

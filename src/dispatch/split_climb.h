@@ -178,6 +178,7 @@ template <size_t kWidth>
 GEMM_SEARCH void search_group(const KernelGroup& group, const CostProblem& problem, double workspace, double hopeless_us,
                               GroupWays& ways) {
   using N = Lanes<kWidth>;
+  static_assert(sizeof(KernelNumbers<N>) == sizeof group.numbers && sizeof(LoadNumbers<N>) == sizeof group.loads[0]);
   const auto& kernel = laid_out_as<KernelNumbers<N>>(&group.numbers);
   const auto& loads = laid_out_as<LoadNumbers<N>>(&group.loads[loads_index(group.formula, problem)]);
   const Product<N> product(group.formula, kernel, loads, problem);

@@ -101,7 +101,7 @@ struct Workload {
   std::string label;
   std::function<void(Stream stream, int rotation)> enqueue;
   double modelled_us = 0;
-  std::function<void()> on_sample{};  // called before the first run and before each sample, outside what is timed
+  std::function<void()> on_sample{};  // called before its warm-up and before each sample, outside what is timed
 };
 
 // How long and how often to measure. All workloads are interleaved, round by round.

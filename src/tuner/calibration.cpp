@@ -71,7 +71,8 @@ bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choi
   const StageResult result =
       session_.run(problem, choices, stage, on_outcome, [this](const std::string& what) { progress_.message(what); });
   if (result.interrupted) return false;
-  for (const Trial& trial : contest) log_.add(trial);
+  if (!result.timed_alone)
+    for (const Trial& trial : contest) log_.add(trial);
   if (result.skipped.empty())
     log_.add_baselines(problem, result.baselines);
   else

@@ -8,8 +8,8 @@
 
 namespace gemm {
 
-// For each problem every configuration that may serve it, with the split that the model likes best and, where it is close to
-// the best of all, another one. Left out is what the model finds hopeless, and kernels that would be compiled for a few
+// For each problem every configuration that may serve it, with the split that the cost model likes best and, where it is
+// close to the best of all, another one. Left out is what it finds hopeless, and kernels that would be compiled for a few
 // problems and are not among the best of any.
 std::vector<std::vector<Choice>> survey_choices(const std::vector<CalibrationProblem>& problems,
                                                 const std::vector<KernelConfig>& portfolio, const DeviceInfo& device);

@@ -19,7 +19,7 @@ constexpr size_t kLater = 550;
 // Replayed from the log of an H200: of 1,100 problems, the six to ten best choices of each, in the eyes of a model fitted to
 // 850 others, taught as much as all of some 50 choices, which take three times as long. A survey of 300 or 500 problems and
 // favourites of the rest taught less.
-constexpr size_t kSurveyed = 1100, kTinySurveyed = 8;
+constexpr size_t kSurveyed = 1100, kTinySurveyed = 8;  // of 11 tiny ones two are left for favourites
 
 // Shares of the problems. A kernel is compiled for each pair of alignments, so 8-byte ones, between the others, are rare.
 constexpr double kAllAligned = 0.45, kOfEachAlignment = 0.92;

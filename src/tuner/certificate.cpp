@@ -159,7 +159,7 @@ Certificate make_certificate(const Table& table, const std::vector<CertificateCa
   return {box.finish(), outside.finish()};
 }
 
-std::vector<double> portfolio_curve(const Table& table, std::span<const PointResult> ordered_by,
+std::vector<double> portfolio_curve(const Table& table, const std::vector<PointResult>& ordered_by,
                                     const std::vector<CertificateCase>& judged_by) {
   std::vector<std::vector<double>> order_times;
   for (const PointResult& result : ordered_by)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "dispatch/table.h"
@@ -30,7 +29,7 @@ Certificate make_certificate(const Table& table, const std::vector<CertificateCa
 
 // See Table::portfolio_curve. The order is found on `ordered_by`, the quality on `judged_by`; on both, all kernels were
 // timed.
-std::vector<double> portfolio_curve(const Table& table, std::span<const PointResult> ordered_by,
+std::vector<double> portfolio_curve(const Table& table, const std::vector<PointResult>& ordered_by,
                                     const std::vector<CertificateCase>& judged_by);
 
 }  // namespace gemm

@@ -76,7 +76,8 @@ Result<std::unique_ptr<ProblemBench>> ProblemBench::create(BenchContext& context
   return bench;
 }
 
-// All sets in one piece: calibration has thousands of problems with up to 48 operands each.
+// All sets in one piece: calibration has thousands of problems with up to 48 operands each. Kernels that read beyond an
+// operand are for the tests to find, where each has memory of its own.
 Result<bool> ProblemBench::allocate() {
   // The emulated device runs nothing when it is timed, so it reads one set only.
   const int sets = context_.device.info().emulated ? 1 : sets_for(problem_);
@@ -156,7 +157,8 @@ std::vector<double> ProblemBench::measure(const TilePlan& plan, const MeasurePla
 }
 
 // Times each heuristic quickly, once per problem.
-std::shared_ptr<CublasLt::Algorithm> ProblemBench::best_cublaslt(const MeasurePlan& how) {
+std::shared_ptr<CublasLt::Algorithm> ProblemBench::best_cublaslt(const MeasurePlan& how,
+                                                                 const std::function<void()>& on_sample) {
   if (cublaslt_searched_ || context_.baselines.cublaslt == nullptr) return cublaslt_best_;
   cublaslt_searched_ = true;
   std::vector<std::shared_ptr<CublasLt::Algorithm>> usable;
@@ -165,6 +167,7 @@ std::shared_ptr<CublasLt::Algorithm> ProblemBench::best_cublaslt(const MeasurePl
     if (!algorithm->enqueue(operands(0), nullptr)) continue;
     usable.push_back(algorithm);
     workloads.push_back(workload("cuBLASLt", [algorithm](const Operands& o, Stream s) { return algorithm->enqueue(o, s); }));
+    workloads.back().on_sample = on_sample;
   }
   if (usable.empty()) return nullptr;
   context_.device.synchronize(nullptr);
@@ -186,7 +189,8 @@ Comparison ProblemBench::compare(const std::vector<Workload>& own, const Measure
     workloads.push_back(workload("cuBLAS", [this, cublas](const Operands& o, Stream s) {
       return cublas->sgemm(problem_, o, s, context_.scratch.for_cublas());
     }));
-  const std::shared_ptr<CublasLt::Algorithm> algorithm = against == Against::both ? best_cublaslt(how) : nullptr;
+  const std::shared_ptr<CublasLt::Algorithm> algorithm =
+      against == Against::both ? best_cublaslt(how, on_baseline_sample) : nullptr;
   if (algorithm)
     workloads.push_back(workload("cuBLASLt", [algorithm](const Operands& o, Stream s) { return algorithm->enqueue(o, s); }));
   if (workloads.empty()) return {};

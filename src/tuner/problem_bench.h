@@ -76,7 +76,7 @@ class ProblemBench {
   };
   ProblemBench(BenchContext& context, const Problem& problem) : context_(context), problem_(problem) {}
   Result<bool> allocate();
-  std::shared_ptr<CublasLt::Algorithm> best_cublaslt(const MeasurePlan& how);
+  std::shared_ptr<CublasLt::Algorithm> best_cublaslt(const MeasurePlan& how, const std::function<void()>& on_sample);
 
   BenchContext& context_;
   Problem problem_;

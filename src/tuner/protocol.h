@@ -6,7 +6,7 @@
 //   run {problem, choices, stage, ahead}      begun {index, phase} ... finished {index, outcome} ... [baselines] done
 //
 // `begun` names what is in flight, so that a hang or a crash is charged to it; index -1 is the problem as a whole. While
-// candidates are timed in turns, each sample is announced, those of the baselines as -1.
+// candidates are timed in turns, each is announced before its warm-up and before each sample, baselines as -1.
 #pragma once
 
 #include <map>
@@ -27,8 +27,8 @@ struct Request {
   bool ahead = false;  // run: compile all of them in the background too, before what was prepared
 };
 
-// setup: operands and reference of the problem; build: waiting for the compiler; run: on the GPU; turns: there in turns with
-// others.
+// setup: operands and reference of the problem; build: waiting for the compiler; run: checked or timed
+// alone; turns: timed in turns with others.
 enum class Phase { setup, build, run, turns };
 
 struct Reply {

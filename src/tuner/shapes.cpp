@@ -70,6 +70,7 @@ void add_skinny(ShapeList& list) {
   for (int64_t small : {8, 32, 128}) list.add("skinny", small, 2048, 2048, "NT");
   for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 11008, small, 4096, "TN");
   for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 4096, small, 11008, "TN");
+  // Not aligned, as above.
   for (const char* ops : {"NN", "NT", "TN", "TT"}) list.add("skinny", 4095, 17, 4095, ops);
   list.add("skinny", 17, 4095, 4095, "NN");
 }

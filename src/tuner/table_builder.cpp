@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <span>
 
 #include "kernels/kernel_spec.h"
 #include "tuner/model_fit.h"
@@ -94,10 +93,11 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
     if (option != nullptr) kernels.emplace(config_id(option->choice.config), to_portfolio_kernel(*option));
   }
   for (auto& [id, kernel] : kernels) table.portfolio.push_back(std::move(kernel));
-  fit_model(table, calibration.fit);
+  std::vector<PointResult> fit = calibration.survey;
+  fit.insert(fit.end(), calibration.favourites.begin(), calibration.favourites.end());
+  fit_model(table, fit);
   if (!calibration.certificate.empty()) table.certificate = make_certificate(table, calibration.certificate);
-  table.portfolio_curve =
-      portfolio_curve(table, std::span(calibration.fit).first(calibration.surveyed), calibration.certificate);
+  table.portfolio_curve = portfolio_curve(table, calibration.survey, calibration.certificate);
   return table;
 }
 

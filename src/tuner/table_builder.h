@@ -17,8 +17,8 @@ inline constexpr const char* kMethodVersion = "1";
 
 // What was measured on random problems.
 struct CalibrationResults {
-  std::vector<PointResult> fit;
-  size_t surveyed = 0;  // of them, the first so many: on the others only favourites were timed
+  std::vector<PointResult> survey;      // with all kernels
+  std::vector<PointResult> favourites;  // with those that the selector would decide between
   std::vector<CertificateCase> certificate;
 };
 

@@ -16,6 +16,7 @@
 #include "tuner/calibration_choices.h"
 #include "tuner/inspect_report.h"
 #include "tuner/interrupt.h"
+#include "tuner/model_fit.h"
 #include "tuner/point_tuner.h"
 #include "tuner/portfolio.h"
 #include "tuner/table_builder.h"
@@ -92,7 +93,7 @@ class TuneRun {
       std::fprintf(stderr, "error: %s\n", error.what());
       failed_ = true;
     }
-    if (!write_table(calibration_results(calibration_problems_))) return 1;
+    if (!write_table(calibration_results())) return 1;
     report();
     if (interrupt_signal() != 0) return 128 + interrupt_signal();
     const bool all_skipped = !options_.shapes.empty() && skipped_shapes() == options_.shapes.size();
@@ -196,22 +197,28 @@ class TuneRun {
     std::vector<CalibrationProblem> surveyed, others;
     for (const CalibrationProblem& one : calibration_problems_) (one.survey ? surveyed : others).push_back(one);
     std::fprintf(stderr, "timing the portfolio's %zu kernels on %zu random problems\n", portfolio.size(), surveyed.size());
-    time_on(surveyed, survey_choices(surveyed, portfolio, device_));
-    if (!others.empty() && !stopped()) {
-      std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", others.size());
-      time_on(others, favourite_choices(others, new_table(calibration_results(surveyed))));
-    }
+    time_choices(surveyed, survey_choices(surveyed, portfolio, device_));
+    if (!others.empty() && !stopped()) time_favourites(others);
     if (!stopped()) hold_contests();
   }
 
-  void time_on(const std::vector<CalibrationProblem>& problems, const std::vector<std::vector<Choice>>& choices) {
+  // Only what was surveyed says which ones they are, so that the same command finds the same in the log.
+  void time_favourites(const std::vector<CalibrationProblem>& problems) {
+    Table surveyed = table_;
+    fit_model(surveyed, calibration_results().survey);
+    if (!surveyed.learned_model) return;
+    std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", problems.size());
+    time_choices(problems, favourite_choices(problems, surveyed));
+  }
+
+  void time_choices(const std::vector<CalibrationProblem>& problems, const std::vector<std::vector<Choice>>& choices) {
     Progress progress(options_.terminal, problems.size());
     Calibrator(session_, log_, progress, [this] { return stopped(); }).run(problems, choices);
   }
 
   // What the certificate compares depends on the model that is fitted to all the others.
   void hold_contests() {
-    const CalibrationResults results = calibration_results(calibration_problems_);
+    const CalibrationResults results = calibration_results();
     if (!write_table(results)) return;
     std::vector<Contest> contests = open_contests(table_, results.certificate);
     // Open for ever where the choice itself was wrong, or could not be built.
@@ -224,16 +231,16 @@ class TuneRun {
     Calibrator(session_, log_, progress, [this] { return stopped(); }).hold(contests);
   }
 
-  CalibrationResults calibration_results(const std::vector<CalibrationProblem>& problems) const {
+  CalibrationResults calibration_results() const {
     CalibrationResults results;
-    for (const CalibrationProblem& one : problems) {
+    for (const CalibrationProblem& one : calibration_problems_) {
       const auto found = log_.evidence().find(to_string(one.problem));
       if (found == log_.evidence().end() || !found->second.only_calibration()) continue;
       PointResult result = evaluate(found->second);
       if (one.certificate)
         results.certificate.push_back({std::move(result), one.box});
       else
-        results.fit.push_back(std::move(result)), results.surveyed += one.survey;
+        (one.survey ? results.survey : results.favourites).push_back(std::move(result));
     }
     return results;
   }
@@ -249,16 +256,11 @@ class TuneRun {
     return best;
   }
 
-  // With a model fitted to `calibration`, which takes seconds.
-  Table new_table(const CalibrationResults& calibration) const {
-    const std::vector<PointResult> results = points();
-    return make_table(device_, environment_, options_.command_line, results,
-                      select_portfolio(results, kMostPortfolioKernels), calibration);
-  }
-
-  // Where little was measured, with the older table's model.
+  // With a model fitted to `calibration`, which takes seconds, or where there is none with the older table's.
   bool write_table(const CalibrationResults& calibration) {
-    table_ = new_table(calibration);
+    const std::vector<PointResult> results = points();
+    table_ = make_table(device_, environment_, options_.command_line, results,
+                        select_portfolio(results, kMostPortfolioKernels), calibration);
     keep_older_calibration(table_, older_);
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)

@@ -20,8 +20,9 @@ std::string activity(Phase phase, const Choice* choice) {
     case Phase::setup: return "setting up the problem";
     case Phase::build: return choice ? "building " + what : "between two kernels";
     case Phase::run: return choice ? "checking or timing " + what : "about to time kernels in turns";
-    default: return "timing " + (choice ? what : "a baseline") + " in turns with others";
+    case Phase::turns: return "timing " + (choice ? what : "a baseline") + " in turns with others";
   }
+  return "doing something else";
 }
 
 }  // namespace
@@ -130,7 +131,8 @@ StageResult WorkerSession::run(const Problem& problem, const std::vector<Choice>
     const int index = end.in_flight.index;
     const Choice* const in_flight = index >= 0 ? &sent.at(static_cast<size_t>(index)) : nullptr;
     on_loss("worker lost on " + to_string(problem) + " while " + activity(end.in_flight.phase, in_flight) + ": " + end.why);
-    const bool in_turns = end.in_flight.phase == Phase::turns || (!in_flight && end.in_flight.phase == Phase::run);
+    // Among kernels; a baseline is no fault of theirs.
+    const bool in_turns = end.in_flight.phase == (in_flight ? Phase::turns : Phase::run);
     if (in_flight && !in_turns) {
       // Background compilers crash in the same process: without them, the same again is this candidate's own fault.
       if (end.in_flight.phase == Phase::build && prefetching_) {
@@ -144,6 +146,7 @@ StageResult WorkerSession::run(const Problem& problem, const std::vector<Choice>
       on_outcome(*in_flight, outcome);
     } else if (in_turns && pending.size() > 1) {
       // Lost while all were interleaved: each alone shows which one it was.
+      result.timed_alone = true;
       for (const Choice& choice : std::vector<Choice>(pending)) {
         const StageResult alone = run(problem, {choice}, stage, on_outcome, on_loss);
         if (!alone.baselines.cublas_us.empty()) result.baselines = alone.baselines;

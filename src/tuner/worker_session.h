@@ -17,6 +17,7 @@ struct StageResult {
   bool interrupted = false;
   std::string skipped;  // why the problem cannot be measured, or empty
   BaselineTimes baselines;
+  bool timed_alone = false;  // after a loss, though the stage times side by side
 };
 
 class WorkerSession {
