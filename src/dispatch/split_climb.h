@@ -149,7 +149,7 @@ class Climb {
   }
   void climb_down(Way<N>& best, N split, N us, Mask climbing) {
     while (climbing.any()) {
-      split = split - step_down(split);
+      split = most(split - step_down(split), 1.0);  // not 0 in lanes that climb no more
       const Mask at_end = climbing & (split <= 1.0);
       if (at_end.any()) keep(best, unsplit(), at_end);
       climbing = climbing & (split > 1.0);
