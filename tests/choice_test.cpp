@@ -243,6 +243,20 @@ TEST(WideVectors, ShareNoFunctionWithOtherFiles) {
   EXPECT_GT(shared, 0) << "nothing was looked at:\n" << symbols.output;
 }
 
+// The networks have seen neither; of cuBLAS they would promise what no GPU can do.
+TEST(Selector, CublasIsNotChosenOnPromisesThatNoGpuKeeps) {
+  const Table& table = shipped_table();
+  const Selector selector(&table, table.device);
+  for (const Problem& p : {packed_problem(1, 1, 1, Op::N, Op::N, 262144), packed_problem(4, 4, 4, Op::N, Op::N, 65536)})
+    EXPECT_FALSE(selector.choose(p, kWorkspaceBytes).candidates.front().use_cublas) << p;
+  const Problem huge = packed_problem(100000, 100000, 100000);
+  for (const Candidate& candidate : selector.choose(huge, kWorkspaceBytes).candidates) {
+    if (candidate.use_cublas && candidate.rule == Rule::predicted) {
+      EXPECT_GE(candidate.predicted_us, floor_us(table.device, huge));
+    }
+  }
+}
+
 // A program may have asked for a signal where a number is divided by zero.
 TEST(Selector, DividesByNoZero) {
   const Table& table = shipped_table();

@@ -37,6 +37,16 @@ TEST_F(GemmTune, AHangWhileKernelsAreTimedInTurnsIsNamedAndCostsNoCandidate) {
   EXPECT_EQ(found.points[0].kernel, config_id(small())) << "each was timed alone then";
 }
 
+TEST_F(GemmTune, AKernelOfTheTableThatIsWrongOnRandomProblemsIsNamed) {
+  std::vector<std::string> arguments = quick("small.csv");
+  ASSERT_EQ(run(arguments).status, 0);
+  arguments.back() = "3";
+  const Ended ended = run(arguments, "tile_=writes_nan");
+  EXPECT_NE(ended.output.find("a kernel of the table is wrong: " + table().portfolio.front().id), std::string::npos)
+      << ended.output;
+  EXPECT_NE(ended.output.find("no model could be fitted"), std::string::npos) << ended.output;
+}
+
 TEST_F(GemmTune, WhereNoKernelIsRightItSaysSo) {
   const Ended ended = run(quick("small.csv"), "tile_=writes_nan");
   EXPECT_EQ(ended.status, 1) << ended.output;

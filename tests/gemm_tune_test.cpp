@@ -1,4 +1,6 @@
 // What gemm-tune writes, and where.
+#include <algorithm>
+
 #include "gemm_tune_fixture.h"
 
 namespace gemm::test {
@@ -61,6 +63,25 @@ TEST_F(GemmTune, FitsAndJudgesTheSelectorOnRandomProblems) {
   ASSERT_EQ(alone.status, 0) << alone.output;
   EXPECT_EQ(log_lines().size(), lines);
   EXPECT_EQ(table().points.size(), 1u);
+  // None at all, and no log, leaves the model as it is, and says so.
+  fs::remove(table_ + "l");
+  arguments.back() = "0";
+  const Ended fewer = run(arguments);
+  ASSERT_EQ(fewer.status, 0) << fewer.output;
+  EXPECT_NE(fewer.output.find("the older table's model is kept"), std::string::npos) << fewer.output;
+  EXPECT_EQ(table().learned_model->problems, first.learned_model->problems);
+}
+
+TEST_F(GemmTune, ALinkToATableSharesItsLog) {
+  ASSERT_EQ(run(quick("small.csv")).status, 0);
+  fs::create_symlink(table_, folder_ / "link.json");
+  std::vector<std::string> arguments = quick("small.csv");
+  *std::find(arguments.begin(), arguments.end(), table_) = (folder_ / "link.json").string();
+  const Ended ended = run(arguments);
+  ASSERT_EQ(ended.status, 0) << ended.output;
+  EXPECT_NE(ended.output.find("1 of 1 shapes are done already"), std::string::npos) << ended.output;
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
+  EXPECT_FALSE(fs::exists(folder_ / "link.jsonl"));
 }
 
 TEST_F(GemmTune, TablesAreUnited) {

@@ -140,7 +140,8 @@ double Predictor::cublas_us(Product& product, double best_us) const {
     us = terms.us() * mean_ratio(log_ratios, i + 1);
     if (us > hopeless_us(best_us, i + 1)) break;
   }
-  return us;
+  // Far from what was measured the networks may promise more than the GPU can do.
+  return std::max(us, floor_us(device_, product.problem.problem));
 }
 
 }  // namespace gemm

@@ -19,6 +19,9 @@ constexpr double kOpPenalty = 1.0;
 // log of an H200 (docs/performance.md, "Calibration with favourites"), choices were 0.2 % faster with 0.93 than with 0.97,
 // and no faster with 0.91 or 0.87.
 constexpr double kClearlyFaster = 0.93;
+// Nor is it chosen by prediction for larger batches, of which no calibration had any (tuner/calibration_problems.cpp): what
+// is said of it knows nothing of the time that each matrix takes.
+constexpr int64_t kMostBatch = 4096;
 constexpr size_t kMostCandidates = 16;  // more are seldom offered
 // Rejections that are told to people; more of them say nothing new.
 constexpr size_t kRejectedTold = 8;
@@ -118,7 +121,8 @@ class Chooser {
   bool offer_predicted(const Predictor& predictor) {
     const Predictor::Predictions predictions = predictor.predict(problem_, workspace_);
     if (predictions.count == 0) return false;
-    if (predictions.cublas_us > 0 && predictions.cublas_us < kClearlyFaster * predictions.best[0].us)
+    if (predictions.cublas_us > 0 && problem_.batch <= kMostBatch &&
+        predictions.cublas_us < kClearlyFaster * predictions.best[0].us)
       decision_.candidates.push_back({.rule = Rule::predicted, .use_cublas = true, .predicted_us = predictions.cublas_us});
     for (size_t i = 0; i < predictions.count; ++i)
       offer({.rule = Rule::predicted, .choice = predictions.best[i].choice, .predicted_us = predictions.best[i].us});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/kernel_spec.h"
+
 namespace gemm {
 namespace {
 
@@ -46,6 +48,7 @@ void Calibrator::hold(const std::vector<Contest>& contests) {
 
 void Calibrator::run_tasks(Stage stage) {
   current_ = prefetched_ = 0;
+  progress_.expect(tasks_.size());
   session_.on_restart = [this] { prefetched_ = current_, prefetch_up_to(current_ + kPrefetchedProblems); };
   for (; current_ < tasks_.size() && !stop_(); ++current_) {
     prefetch_up_to(current_ + kPrefetchedProblems);
@@ -53,6 +56,14 @@ void Calibrator::run_tasks(Stage stage) {
     progress_.point_done();
   }
   session_.on_restart = nullptr;
+}
+
+// A kernel of the table that is wrong is news, if it has not been said of this one before.
+void Calibrator::failed(const Choice& choice, const Problem& problem, const Outcome& outcome) {
+  progress_.failed();
+  if (outcome.invalidity == Invalidity::correctness && wrong_kernels_.insert(config_id(choice.config)).second)
+    progress_.message("a kernel of the table is wrong: " + to_string(choice) + " on " + to_string(problem) + ": " +
+                      outcome.reason);
 }
 
 bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choices, Stage stage) {
@@ -65,7 +76,7 @@ bool Calibrator::measure(const Problem& problem, const std::vector<Choice>& choi
       contest.push_back(trial);
     else
       log_.add(trial);
-    if (!outcome.correct()) progress_.failed();
+    if (!outcome.correct()) failed(choice, problem, outcome);
     progress_.stage(to_string(stage), ++done, choices.size());
   };
   const StageResult result =

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tuner/calibration_problems.h"
@@ -28,6 +30,7 @@ class Calibrator {
   void run_tasks(Stage stage);
   void prefetch_up_to(size_t end);
   bool measure(const Problem& problem, const std::vector<Choice>& choices, Stage stage);
+  void failed(const Choice& choice, const Problem& problem, const Outcome& outcome);
   bool is_tuned(const Problem& problem) const;
   std::vector<Choice> missing(const Problem& problem, const std::vector<Choice>& choices) const;
 
@@ -41,6 +44,7 @@ class Calibrator {
   };
   std::vector<Task> tasks_;  // of this run
   size_t current_ = 0, prefetched_ = 0;
+  std::set<std::string> wrong_kernels_;
 };
 
 }  // namespace gemm

@@ -15,6 +15,7 @@ class Progress {
   Progress(bool terminal, size_t total);
   ~Progress();
 
+  void expect(size_t points) { total_ = points; }               // to do in all, where that was not known before
   void point(const std::string& problem);                       // this one begins
   void stage(const std::string& name, size_t done, size_t of);  // candidates of the stage
   void best(double best_us, double cublas_us);                  // 0 where not known

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 
 #include "dispatch/cost_model.h"
@@ -261,6 +262,7 @@ class TuneRun {
     const std::vector<PointResult> results = points();
     table_ = make_table(device_, environment_, options_.command_line, results,
                         select_portfolio(results, kMostPortfolioKernels), calibration);
+    fitted_problems_ = table_.learned_model ? table_.learned_model->problems : 0;
     keep_older_calibration(table_, older_);
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)
@@ -290,7 +292,25 @@ class TuneRun {
       std::fprintf(stderr, "%zu shapes are not done yet; the same command goes on where this one stopped\n", unfinished);
     if (skipped > 0)
       std::fprintf(stderr, "%zu shapes were skipped: reasons above; the same command tries them again\n", skipped);
+    report_calibration();
     if (session_.restarts() > 0) std::fprintf(stderr, "the worker was started again %d times\n", session_.restarts());
+  }
+
+  void report_calibration() {
+    size_t open = 0, without_traits = 0;
+    for (const CalibrationProblem& one : calibration_problems_) open += log_.evidence().count(to_string(one.problem)) == 0;
+    for (const PortfolioKernel& kernel : table_.portfolio) without_traits += kernel.traits.empty();
+    if (stopped() && open > 0)
+      std::fprintf(stderr, "calibration has %zu random problems left; the same command goes on where this one stopped\n",
+                   open);
+    if (!table_.learned_model && options_.calibration > 0)
+      std::fprintf(stderr, "no model could be fitted: the selector has nothing but the tuned points\n");
+    if (table_.learned_model && table_.learned_model->problems > fitted_problems_)
+      std::fprintf(
+          stderr,
+          "the older table's model is kept: it was fitted to %d random problems, and this run has %d; %zu of %zu kernels "
+          "are not in it. A larger --calibration replaces it\n",
+          table_.learned_model->problems, fitted_problems_, without_traits, table_.portfolio.size());
   }
 
   const TuneOptions& options_;
@@ -306,6 +326,7 @@ class TuneRun {
   size_t current_ = 0, prefetched_ = 0;
   Clock::time_point start_ = Clock::now();
   Table table_;
+  int fitted_problems_ = 0;  // of the model, before an older table's was kept
   bool failed_ = false;
 };
 
@@ -332,7 +353,9 @@ int tune(const TuneOptions& options) {
     if (!worker.message.empty()) std::fprintf(stderr, "%s\n", worker.message.c_str());
     const std::vector<KernelConfig> configs = valid_configs(options.space, device.limits);
     if (configs.empty()) throw Error(no_valid_configs(device));
-    const std::string path = options.table_path.empty() ? default_table_path(device) : options.table_path;
+    std::string path = options.table_path.empty() ? default_table_path(device) : options.table_path;
+    // The log and its lock are beside the table itself, whichever link names it.
+    if (std::filesystem::is_symlink(path)) path = std::filesystem::weakly_canonical(path).string();
     Table older = older_table(path, device);
     std::vector<std::string> messages;
     TrialLog log =
