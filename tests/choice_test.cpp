@@ -177,7 +177,7 @@ TEST(Networks, SayTheSameOnEachCpu) {
   for (size_t i = 0; i < here.size(); ++i) EXPECT_EQ(here[i], std::clamp(narrow[i], -2.F, 2.F)) << i;
 }
 
-// As far as floats go, which count a million blocks: far closer than the logarithms, which are coarse.
+// To within what floats lose on a million blocks, far less than the coarse logarithms do.
 TEST(ChoiceInputs, AreTheSameSideBySide) {
   const Table& table = shipped_table();
   for (const PortfolioKernel& kernel : table.portfolio) {

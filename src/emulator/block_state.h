@@ -39,7 +39,7 @@ class EmulatedBarrier {
   void end_phase_if_complete();
 
   std::mutex mutex_;
-  std::condition_variable may_end_;  // the phase, or has ended
+  std::condition_variable may_end_;  // notified when the phase may end, and when it has
   const int expected_;
   int missing_;
   long long bytes_missing_ = 0;
