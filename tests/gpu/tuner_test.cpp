@@ -1,4 +1,4 @@
-// gemm-tune on GPU 0: two small shapes and a reduced space, from the command line to a measured table.
+// gemm-tune on GPU 0: two small shapes, a reduced space and a short calibration, from the command line to a measured table.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -24,7 +24,7 @@ TEST(TunerOnGpu, TunesTwoSmallShapes) {
       "WM": [32], "WN": [16, 32], "WNITER": [1], "TM": [4], "TN": [4], "stages": [3], "slices": [2, 4], "min_blocks": [1],
       "load": ["async", "async_transpose"], "order": ["rows"], "acc_init": ["plain"]}]})";
   const std::string table_path = (folder / "table.json").string();
-  const std::string command = GEMM_TOOLS_DIR "/gemm-tune --gpu 0 --no-default-shapes --shapes " +
+  const std::string command = GEMM_TOOLS_DIR "/gemm-tune --gpu 0 --no-default-shapes --calibration 40 --shapes " +
                               (folder / "shapes.csv").string() + " --space " + (folder / "space.json").string() + " -o " +
                               table_path;
   const int status = std::system(command.c_str());
