@@ -99,7 +99,7 @@ void define(CLI::App& app, Arguments& a) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--calibration", a.calibration,
-                 "Random problems on which the selector is fitted and judged; 0 leaves that out [4400; 11 with --emulated]")
+                 "Random problems on which the selector is fitted and judged; 0 leaves that out [5000; 11 with --emulated]")
       ->check(CLI::Range(0, 100000));
   app.add_option("--timeout", a.timeout_s, "Seconds after which a candidate counts as hanging")
       ->check(number_from(0.001, 86400, "0.001 to 86400"))

@@ -20,7 +20,7 @@ struct CalibrationProblem {
 };
 
 // `count` different problems with all op pairs and alignments, in an order in which any beginning has its share of each
-// kind; 250 of the first 550 are for the certificate, and the first 1,100 for the survey. The beginning of a longer list is
+// kind; 250 of the first 550 are for the certificate, and the first 800 for the survey. The beginning of a longer list is
 // the shorter list, everywhere.
 std::vector<CalibrationProblem> calibration_problems(size_t count, bool tiny);
 

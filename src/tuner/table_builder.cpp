@@ -73,7 +73,7 @@ std::vector<PointResult> with_older_points(std::vector<PointResult> points, cons
 
 Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
                  const std::string& command_line, const std::vector<PointResult>& points,
-                 const std::set<std::string>& portfolio, const CalibrationResults& calibration) {
+                 const std::set<std::string>& portfolio) {
   Table table;
   table.device = device;
   table.provenance = device.provenance();
@@ -93,12 +93,18 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
     if (option != nullptr) kernels.emplace(config_id(option->choice.config), to_portfolio_kernel(*option));
   }
   for (auto& [id, kernel] : kernels) table.portfolio.push_back(std::move(kernel));
-  std::vector<PointResult> fit = calibration.survey;
-  fit.insert(fit.end(), calibration.favourites.begin(), calibration.favourites.end());
-  fit_model(table, fit);
+  return table;
+}
+
+void fit_table(Table& table, const CalibrationResults& calibration) {
+  std::vector<PointResult> measured = calibration.survey;
+  measured.insert(measured.end(), calibration.favourites.begin(), calibration.favourites.end());
+  fit_model(table, measured);
+}
+
+void certify_table(Table& table, const CalibrationResults& calibration) {
   if (!calibration.certificate.empty()) table.certificate = make_certificate(table, calibration.certificate);
   table.portfolio_curve = portfolio_curve(table, calibration.survey, calibration.certificate);
-  return table;
 }
 
 void keep_older_calibration(Table& table, const Table& older) {

@@ -22,10 +22,15 @@ struct CalibrationResults {
   std::vector<CertificateCase> certificate;
 };
 
-// `environment` has what the worker reported; host, version, command and date are added.
+// `environment` has what the worker reported; host, version, command and date are added. Without a model.
 Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
                  const std::string& command_line, const std::vector<PointResult>& points,
-                 const std::set<std::string>& portfolio, const CalibrationResults& calibration = {});
+                 const std::set<std::string>& portfolio);
+
+// Gives the table its model, which takes seconds.
+void fit_table(Table& table, const CalibrationResults& calibration);
+// And the certificate of that model, with the curve of quality against the portfolio's size.
+void certify_table(Table& table, const CalibrationResults& calibration);
 
 // Where the older table's model was fitted on more random problems than the new one's, which has just begun or leaves them
 // out: that model, its traits for the kernels that are still there, and its certificate where all of them are.

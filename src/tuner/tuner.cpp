@@ -13,11 +13,9 @@
 #include "dispatch/selector.h"
 #include "dispatch/table.h"
 #include "kernels/kernel_spec.h"
-#include "tuner/calibration.h"
-#include "tuner/calibration_choices.h"
+#include "tuner/calibration_run.h"
 #include "tuner/inspect_report.h"
 #include "tuner/interrupt.h"
-#include "tuner/model_fit.h"
 #include "tuner/point_tuner.h"
 #include "tuner/portfolio.h"
 #include "tuner/table_builder.h"
@@ -27,10 +25,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kPrefetchedPoints = 6;  // whose kernels are compiled ahead
-constexpr size_t kNeighbours = 3;        // tuned problems whose winners are tried too
-constexpr double kTableSeconds = 30;     // between two writes of the table while tuning
-constexpr size_t kPortfolioTries = 3;    // portfolio kernels measured for a point whose own kernels are not in it
+// Problems whose kernels are compiled ahead. Some need fifty new ones and some none: with 6, the compilers of 16 cores were
+// idle for a third of the time (H200, 408 s for 187 problems, of which 273 s would have kept them busy).
+constexpr size_t kPrefetchedPoints = 16;
+constexpr size_t kNeighbours = 3;      // tuned problems whose winners are tried too
+constexpr double kTableSeconds = 30;   // between two writes of the table while tuning
+constexpr size_t kPortfolioTries = 3;  // portfolio kernels measured for a point whose own kernels are not in it
 // Calibration gets this share of a budget, but not more than it needs.
 constexpr double kCalibrationShare = 0.3;
 constexpr double kCalibrationMinutes = 5;
@@ -72,14 +72,15 @@ class TuneRun {
         path_(std::move(path)),
         older_(std::move(older)),
         log_(std::move(log)),
-        ranker_(device_, configs, options.space.extra, options.candidates) {
+        ranker_(device_, configs, options.space.extra, options.candidates),
+        calibration_(session, log_, device_, static_cast<size_t>(options.calibration), options.terminal,
+                     [this] { return stopped(); }) {
     for (const Shape& shape : options.shapes) candidates_.push_back(ranker_.candidates(shape.problem));
     session_.on_restart = [this] { prefetched_ = current_, prefetch(); };
   }
 
   int run() {
     size_t left = 0;
-    calibration_problems_ = calibration_problems(static_cast<size_t>(options_.calibration), device_.emulated);
     for (const Shape& shape : options_.shapes) left += !log_.evidence(shape.problem).finished;
     if (left < options_.shapes.size())
       std::fprintf(stderr, "%zu of %zu shapes are done already (--fresh measures them again)\n",
@@ -94,7 +95,7 @@ class TuneRun {
       std::fprintf(stderr, "error: %s\n", error.what());
       failed_ = true;
     }
-    if (!write_table(calibration_results())) return 1;
+    if (!finish_table()) return 1;
     report();
     if (interrupt_signal() != 0) return 128 + interrupt_signal();
     const bool all_skipped = !options_.shapes.empty() && skipped_shapes() == options_.shapes.size();
@@ -124,7 +125,7 @@ class TuneRun {
       if (!tuner.tune(problem, candidates)) return;
       progress.point_done();
       if (std::chrono::duration<double>(Clock::now() - written).count() < kTableSeconds) continue;
-      write_table({});
+      write_points();
       written = Clock::now();
     }
   }
@@ -191,59 +192,11 @@ class TuneRun {
   }
 
   void calibrate_portfolio() {
-    if (!write_table({})) return;
-    std::vector<KernelConfig> portfolio;
-    for (const PortfolioKernel& kernel : table_.portfolio) portfolio.push_back(kernel.config);
-    if (portfolio.empty()) return;
-    std::vector<CalibrationProblem> surveyed, others;
-    for (const CalibrationProblem& one : calibration_problems_) (one.survey ? surveyed : others).push_back(one);
-    std::fprintf(stderr, "timing the portfolio's %zu kernels on %zu random problems\n", portfolio.size(), surveyed.size());
-    time_choices(surveyed, survey_choices(surveyed, portfolio, device_));
-    if (!others.empty() && !stopped()) time_favourites(others);
-    if (!stopped()) hold_contests();
-  }
-
-  // Only what was surveyed says which ones they are, so that the same command finds the same in the log.
-  void time_favourites(const std::vector<CalibrationProblem>& problems) {
-    Table surveyed = table_;
-    fit_model(surveyed, calibration_results().survey);
-    if (!surveyed.learned_model) return;
-    std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", problems.size());
-    time_choices(problems, favourite_choices(problems, surveyed));
-  }
-
-  void time_choices(const std::vector<CalibrationProblem>& problems, const std::vector<std::vector<Choice>>& choices) {
-    Progress progress(options_.terminal, problems.size());
-    Calibrator(session_, log_, progress, [this] { return stopped(); }).run(problems, choices);
-  }
-
-  // What the certificate compares depends on the model that is fitted to all the others.
-  void hold_contests() {
-    const CalibrationResults results = calibration_results();
-    if (!write_table(results)) return;
-    std::vector<Contest> contests = open_contests(table_, results.certificate);
-    // Open for ever where the choice itself was wrong, or could not be built.
-    std::erase_if(contests, [&](const Contest& contest) {
-      return log_.evidence(contest.problem).find(contest.choices.front(), Stage::certificate) != nullptr;
-    });
-    if (contests.empty()) return;
-    std::fprintf(stderr, "timing the selector's choice and its rivals side by side on %zu others\n", contests.size());
-    Progress progress(options_.terminal, contests.size());
-    Calibrator(session_, log_, progress, [this] { return stopped(); }).hold(contests);
-  }
-
-  CalibrationResults calibration_results() const {
-    CalibrationResults results;
-    for (const CalibrationProblem& one : calibration_problems_) {
-      const auto found = log_.evidence().find(to_string(one.problem));
-      if (found == log_.evidence().end() || !found->second.only_calibration()) continue;
-      PointResult result = evaluate(found->second);
-      if (one.certificate)
-        results.certificate.push_back({std::move(result), one.box});
-      else
-        (one.survey ? results.survey : results.favourites).push_back(std::move(result));
-    }
-    return results;
+    if (!write_points()) return;
+    calibration_.time_kernels(table_);
+    if (stopped()) return;
+    fit();
+    if (save() && !keeps_older_model()) calibration_.hold_contests(table_);
   }
 
   std::vector<Choice> predicted_best(const Problem& problem, const std::set<std::string>& portfolio) const {
@@ -257,18 +210,41 @@ class TuneRun {
     return best;
   }
 
-  // With a model fitted to `calibration`, which takes seconds, or where there is none with the older table's.
-  bool write_table(const CalibrationResults& calibration) {
+  Table table_of_points() const {
     const std::vector<PointResult> results = points();
-    table_ = make_table(device_, environment_, options_.command_line, results,
-                        select_portfolio(results, kMostPortfolioKernels), calibration);
+    return make_table(device_, environment_, options_.command_line, results,
+                      select_portfolio(results, kMostPortfolioKernels));
+  }
+
+  // With a model of what calibration has by now, or of the older table where that has seen more.
+  void fit() {
+    table_ = table_of_points();
+    fit_table(table_, calibration_.results());
     fitted_problems_ = table_.learned_model ? table_.learned_model->problems : 0;
+    is_fitted_ = true;
     keep_older_calibration(table_, older_);
+  }
+  bool keeps_older_model() const { return table_.learned_model && table_.learned_model->problems > fitted_problems_; }
+
+  bool save() const {
     const Result<bool> saved = save_table(table_, path_);
     if (!saved)
       std::fprintf(stderr, "error: %s; the trial log %s, run the same command again\n", saved.error().c_str(),
                    log_.has_everything() ? "has all results" : "has the results up to its own failure");
     return saved.ok();
+  }
+
+  // What there is until calibration is done.
+  bool write_points() {
+    table_ = table_of_points();
+    keep_older_calibration(table_, older_);
+    return save();
+  }
+
+  bool finish_table() {
+    if (!is_fitted_) fit();
+    if (!keeps_older_model()) certify_table(table_, calibration_.results());
+    return save();
   }
 
   // Shapes that this run tried and could not tune.
@@ -297,15 +273,15 @@ class TuneRun {
   }
 
   void report_calibration() {
-    size_t open = 0, without_traits = 0;
-    for (const CalibrationProblem& one : calibration_problems_) open += log_.evidence().count(to_string(one.problem)) == 0;
+    const size_t open = calibration_.open_problems();
+    size_t without_traits = 0;
     for (const PortfolioKernel& kernel : table_.portfolio) without_traits += kernel.traits.empty();
     if (stopped() && open > 0)
       std::fprintf(stderr, "calibration has %zu random problems left; the same command goes on where this one stopped\n",
                    open);
     if (!table_.learned_model && options_.calibration > 0)
       std::fprintf(stderr, "no model could be fitted: the selector has nothing but the tuned points\n");
-    if (table_.learned_model && table_.learned_model->problems > fitted_problems_)
+    if (keeps_older_model())
       std::fprintf(
           stderr,
           "the older table's model is kept: it was fitted to %d random problems, and this run has %d; %zu of %zu kernels "
@@ -322,10 +298,11 @@ class TuneRun {
   TrialLog log_;
   CandidateRanker ranker_;
   std::vector<std::vector<Choice>> candidates_;  // of each shape
-  std::vector<CalibrationProblem> calibration_problems_;
+  CalibrationRun calibration_;
   size_t current_ = 0, prefetched_ = 0;
   Clock::time_point start_ = Clock::now();
   Table table_;
+  bool is_fitted_ = false;   // to all that calibration has
   int fitted_problems_ = 0;  // of the model, before an older table's was kept
   bool failed_ = false;
 };

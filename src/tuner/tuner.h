@@ -18,7 +18,7 @@ struct TuneOptions {
   double budget_minutes = 0;  // 0: no limit
   bool fresh = false;         // measure again what the log already has
   int candidates = 44;        // per shape, at most
-  int calibration = 4400;     // random problems to fit and to judge the selector on; 0: none
+  int calibration = 5000;     // random problems to fit and to judge the selector on; 0: none
   double timeout_s = 20;      // for one candidate
   std::string command_line;   // for the table
   bool terminal = false;      // progress on one line

@@ -1,0 +1,80 @@
+#include "tuner/calibration_run.h"
+
+#include <cstdio>
+
+#include "tuner/calibration.h"
+#include "tuner/calibration_choices.h"
+
+namespace gemm {
+
+CalibrationRun::CalibrationRun(WorkerSession& session, TrialLog& log, DeviceInfo device, size_t problems, bool terminal,
+                               std::function<bool()> stop)
+    : session_(session),
+      log_(log),
+      device_(std::move(device)),
+      terminal_(terminal),
+      stop_(std::move(stop)),
+      problems_(calibration_problems(problems, device_.emulated)) {}
+
+void CalibrationRun::time_kernels(const Table& table) {
+  std::vector<KernelConfig> portfolio;
+  for (const PortfolioKernel& kernel : table.portfolio) portfolio.push_back(kernel.config);
+  if (portfolio.empty()) return;
+  std::vector<CalibrationProblem> surveyed, others;
+  for (const CalibrationProblem& one : problems_) (one.survey ? surveyed : others).push_back(one);
+  std::fprintf(stderr, "timing the portfolio's %zu kernels on %zu random problems\n", portfolio.size(), surveyed.size());
+  time_choices(surveyed, survey_choices(surveyed, portfolio, device_));
+  if (!others.empty() && !stop_()) time_favourites(table, others);
+}
+
+// Only what was surveyed says which ones they are, so that the same command finds the same in the log.
+void CalibrationRun::time_favourites(const Table& table, const std::vector<CalibrationProblem>& problems) {
+  Table surveyed = table;
+  CalibrationResults survey = results();
+  survey.favourites.clear();
+  fit_table(surveyed, survey);
+  if (!surveyed.learned_model) return;
+  std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", problems.size());
+  time_choices(problems, favourite_choices(problems, surveyed));
+}
+
+void CalibrationRun::time_choices(const std::vector<CalibrationProblem>& problems,
+                                  const std::vector<std::vector<Choice>>& choices) {
+  Progress progress(terminal_, problems.size());
+  Calibrator(session_, log_, progress, stop_).run(problems, choices);
+}
+
+// What the certificate compares depends on the model that is fitted to all the others.
+void CalibrationRun::hold_contests(const Table& table) {
+  std::vector<Contest> contests = open_contests(table, results().certificate);
+  // Open for ever where the choice itself was wrong, or could not be built.
+  std::erase_if(contests, [&](const Contest& contest) {
+    return log_.evidence(contest.problem).find(contest.choices.front(), Stage::certificate) != nullptr;
+  });
+  if (contests.empty()) return;
+  std::fprintf(stderr, "timing the selector's choice and its rivals side by side on %zu others\n", contests.size());
+  Progress progress(terminal_, contests.size());
+  Calibrator(session_, log_, progress, stop_).hold(contests);
+}
+
+CalibrationResults CalibrationRun::results() const {
+  CalibrationResults results;
+  for (const CalibrationProblem& one : problems_) {
+    const auto found = log_.evidence().find(to_string(one.problem));
+    if (found == log_.evidence().end() || !found->second.only_calibration()) continue;
+    PointResult result = evaluate(found->second);
+    if (one.certificate)
+      results.certificate.push_back({std::move(result), one.box});
+    else
+      (one.survey ? results.survey : results.favourites).push_back(std::move(result));
+  }
+  return results;
+}
+
+size_t CalibrationRun::open_problems() const {
+  size_t open = 0;
+  for (const CalibrationProblem& one : problems_) open += log_.evidence().count(to_string(one.problem)) == 0;
+  return open;
+}
+
+}  // namespace gemm
