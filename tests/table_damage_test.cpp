@@ -149,13 +149,13 @@ TEST(TableDamage, AKernelWithDamagedTraitsIsUsedButNotPredicted) {
     std::string fields, message;
   } cases[] = {
       {"\"traits\": null", "\"traits\" is null"},
-      {"\"traits\": [[1, 2, 3]]", "an array of 32 numbers"},
-      {"\"traits\": [1]", "an array of 32 numbers"},
+      {"\"traits\": [[1, 2, 3]]", "an array of 64 numbers"},
+      {"\"traits\": [1]", "an array of 64 numbers"},
       {"\"traits\": {}", "an array of arrays"},
       {"\"traits\": NaN", "NaN"},
       {"\"model_factor\": -1", "\"model_factor\" is -1"},
       {"\"model_factor\": 1e400", "\"model_factor\""},
-      {"\"model_factor\": 1.5, \"traits\": [[]]", "an array of 32 numbers"},
+      {"\"model_factor\": 1.5, \"traits\": [[]]", "an array of 64 numbers"},
   };
   const Problem tuned = packed_problem(16, 16, 16), other = packed_problem(20, 30, 40);
   for (const auto& c : cases) {

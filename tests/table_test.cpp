@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "dispatch/selector.h"
@@ -129,6 +130,26 @@ TEST(Table, AnOlderCalibrationIsLeftOutWithAWarning) {
   EXPECT_EQ(back.points.size(), table.points.size());
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("older form"), std::string::npos) << warnings[0];
+}
+
+// Tables before first layers had 64 numbers.
+TEST(Table, AnOlderNetworkOf32IsTheSameWithZeros) {
+  constexpr size_t kOlder = 32;
+  nlohmann::json older = nlohmann::json::parse(to_json(sample()));
+  const auto cut = [](nlohmann::json& array) { array.erase(array.begin() + kOlder, array.end()); };
+  for (nlohmann::json& network : older["learned_model"]["networks"]) {
+    for (const char* name : {"problem", "choice"})
+      for (nlohmann::json& layer : network[name]) cut(layer);
+    cut(network["second"]);
+    if (network.contains("cublas")) cut(network["cublas"]);
+  }
+  for (nlohmann::json& kernel : older["portfolio"])
+    if (kernel.contains("traits"))
+      for (nlohmann::json& layer : kernel["traits"]) cut(layer);
+  std::vector<std::string> warnings;
+  const Table back = parse_table(older.dump(), &warnings).value_or_throw();
+  EXPECT_TRUE(warnings.empty()) << warnings[0];
+  EXPECT_EQ(to_json(back), to_json(sample())) << "what the sample has lies within the first 32";
 }
 
 TEST(Table, ANetworkOfAnotherSizeIsLeftOutWithAWarning) {

@@ -16,7 +16,7 @@
 namespace gemm {
 
 inline constexpr size_t kProblemInputs = 24, kChoiceInputs = 19;  // docs/table-format.md lists them
-inline constexpr size_t kFirstLayer = 32, kSecondLayer = 8;
+inline constexpr size_t kFirstLayer = 64, kSecondLayer = 8;
 using ProblemInputs = std::array<float, kProblemInputs>;
 using ChoiceInputs = std::array<float, kChoiceInputs>;
 using FirstLayer = std::array<float, kFirstLayer>;

@@ -11,21 +11,32 @@ using namespace json_fields;
 using nlohmann::json;
 
 constexpr double kMostWeight = 1000;  // of a network, either way
+// The first layer of older tables. With zeros for the rest, networks say the same.
+constexpr size_t kOlderFirstLayer = 32;
+
+// Throws unless there is one element for each of `Size`.
+template <size_t Size>
+void check_length(const json& array, const char* name, const char* of_what) {
+  const bool is_older = Size == kFirstLayer && array.is_array() && array.size() == kOlderFirstLayer;
+  if (!array.is_array() || (array.size() != Size && !is_older))
+    wrong(name, array, "an array of " + std::to_string(Size) + of_what);
+}
 
 // One row of a network's weights.
 template <size_t Size>
 std::array<float, Size> read_layer(const json& array, const char* name) {
-  if (!array.is_array() || array.size() != Size) wrong(name, array, "an array of " + std::to_string(Size) + " numbers");
-  std::array<float, Size> layer;
-  for (size_t i = 0; i < Size; ++i) layer[i] = static_cast<float>(element(array, i, name, -kMostWeight, kMostWeight));
+  check_length<Size>(array, name, " numbers");
+  std::array<float, Size> layer{};
+  for (size_t i = 0; i < array.size(); ++i)
+    layer[i] = static_cast<float>(element(array, i, name, -kMostWeight, kMostWeight));
   return layer;
 }
 
 template <size_t Rows, size_t Size>
 void read_layers(const json& object, const char* name, std::array<std::array<float, Size>, Rows>& layers) {
   const json& array = field(object, name);
-  if (!array.is_array() || array.size() != Rows) wrong(name, array, "an array of " + std::to_string(Rows) + " arrays");
-  for (size_t i = 0; i < Rows; ++i) layers[i] = read_layer<Size>(array[i], name);
+  check_length<Rows>(array, name, " arrays");
+  for (size_t i = 0; i < array.size(); ++i) layers[i] = read_layer<Size>(array[i], name);
 }
 
 TimeNetwork read_network(const json& object) {

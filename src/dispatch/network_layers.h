@@ -9,7 +9,7 @@
 namespace gemm {
 
 struct NetworkWeights {
-  static constexpr size_t kInputs = 19, kFirst = 32, kSecond = 8;
+  static constexpr size_t kInputs = 19, kFirst = 64, kSecond = 8;
 
   const float* choice;  // kInputs x kFirst
   const float* second;  // kFirst x kSecond
@@ -51,20 +51,29 @@ struct NetworkLayers {
   }
   static void keep_positive(Lanes& x) { x = x > 0 ? x : Lanes{}; }
 
-  static void ask(const NetworkWeights& network, const NetworkQuestion* questions, float* results) {
-    Lanes first[kAtOnce][kFirst];
+  // The vectors of the first layer from `part` on, as many as registers hold the sums of.
+  static constexpr size_t kInRegisters = 4;
+  static_assert(kFirst % kInRegisters == 0);
+  static void first_layer(const NetworkWeights& network, const NetworkQuestion* questions, size_t part,
+                          float (*positive)[NetworkWeights::kFirst]) {
+    Lanes sums[kAtOnce][kInRegisters];
     for (size_t q = 0; q < kAtOnce; ++q)
-      for (size_t i = 0; i < kFirst; ++i) first[q][i] = load(questions[q].of_problem, i) + load(questions[q].traits, i);
+      for (size_t i = 0; i < kInRegisters; ++i)
+        sums[q][i] = load(questions[q].of_problem, part + i) + load(questions[q].traits, part + i);
     for (size_t j = 0; j < NetworkWeights::kInputs; ++j)
-      for (size_t i = 0; i < kFirst; ++i) {
-        const Lanes weights = load(network.choice + j * NetworkWeights::kFirst, i);
-        for (size_t q = 0; q < kAtOnce; ++q) first[q][i] += questions[q].inputs[j * NetworkQuestion::kStride] * weights;
+      for (size_t i = 0; i < kInRegisters; ++i) {
+        const Lanes weights = load(network.choice + j * NetworkWeights::kFirst, part + i);
+        for (size_t q = 0; q < kAtOnce; ++q) sums[q][i] += questions[q].inputs[j * NetworkQuestion::kStride] * weights;
       }
-    float positive[kAtOnce][NetworkWeights::kFirst];
 #pragma GCC unroll 8
     for (size_t q = 0; q < kAtOnce; ++q)
 #pragma GCC unroll 8
-      for (size_t i = 0; i < kFirst; ++i) keep_positive(first[q][i]), store(first[q][i], positive[q], i);
+      for (size_t i = 0; i < kInRegisters; ++i) keep_positive(sums[q][i]), store(sums[q][i], positive[q], part + i);
+  }
+
+  static void ask(const NetworkWeights& network, const NetworkQuestion* questions, float* results) {
+    float positive[kAtOnce][NetworkWeights::kFirst];
+    for (size_t part = 0; part < kFirst; part += kInRegisters) first_layer(network, questions, part, positive);
     finish(network, positive, results);
   }
 

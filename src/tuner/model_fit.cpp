@@ -15,7 +15,7 @@ namespace {
 constexpr double kNearBest =
     0.6;  // relative distance to the best time at which a time counts half: which comes first matters
 constexpr double kLeastProductShare = 0.3;  // of the time of a choice with copies of operands
-constexpr uint64_t kNetworks = 4;           // one alone makes choices 1 % slower, eight make them no faster
+constexpr uint64_t kNetworks = 3;           // one alone makes choices 1 % slower, four make them no faster
 
 // To mean 0 and variance 1, for networks learn slowly of anything else.
 template <size_t Size>
