@@ -109,6 +109,21 @@ TEST(SurveyChoices, MayRunAndAreFew) {
   }
 }
 
+// What is judged by the fastest must not overlook it; what only teaches may.
+TEST(SurveyChoices, AreMoreForACertificate) {
+  const Table table = shipped_table();
+  std::vector<CalibrationProblem> problems = calibration_problems(60, false);
+  const auto timed = [&](bool certificate) {
+    for (CalibrationProblem& one : problems) one.certificate = certificate;
+    size_t count = 0;
+    for (const auto& choices : survey_choices(problems, configs_of(table), table.device)) count += choices.size();
+    return count;
+  };
+  const size_t of_fit = timed(false), of_certificate = timed(true);
+  EXPECT_LT(of_fit, of_certificate);
+  EXPECT_GT(2 * of_fit, of_certificate);
+}
+
 // A device on which the model is wrong in known ways: by kernel, and by the kernel with one op pair.
 double true_us(const Table& table, size_t kernel, const Choice& choice, const Problem& problem) {
   const CostProblem seen(relaid_problem(choice.relayout, problem));

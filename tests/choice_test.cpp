@@ -155,26 +155,66 @@ double log_ratio(const TimeNetwork& network, const ProblemInputs& problem, const
   return std::clamp(result, -2.0, 2.0);
 }
 
-// Wide vectors or not: the last bit is the same, so that a choice does not depend on the CPU.
-TEST(Networks, SayTheSameOnEachCpu) {
-  const TimeNetwork& network = shipped_table().learned_model->networks.front();
-  const FirstLayer& traits = shipped_table().portfolio.front().traits.front();
+// What a network says of a few choices: by the functions for this CPU, and by those for any.
+struct Answers {
+  static constexpr size_t kCount = 7;
+  std::array<float, kCount> here, narrow;
+};
+
+Answers answers_of(const TimeNetwork& network, const FirstLayer& traits) {
   std::vector<FirstLayer> of_problems;
-  constexpr size_t kQuestions = 7;
   ChoiceInputRows inputs;
-  for (size_t i = 0; i < kQuestions; ++i) {
+  for (size_t i = 0; i < Answers::kCount; ++i) {
     const CostProblem problem(packed_problem(100 + 777 * static_cast<int>(i), 512, 300));
     of_problems.push_back(network.of_problem(NonZeroInputs(problem_inputs(problem))));
     for (size_t j = 0; j < kChoiceInputs; ++j) inputs[j][i] = static_cast<float>((i * 31 + j * 17) % 13) / 7.F - 0.5F;
   }
   std::vector<NetworkQuestion> questions;
-  for (size_t i = 0; i < kQuestions; ++i) questions.push_back({of_problems[i].data(), traits.data(), &inputs[0][i]});
-  std::vector<float> here(kQuestions), narrow(kQuestions);
-  network.log_ratios(questions, here.data());
-  const NetworkWeights weights{network.choice.front().data(), network.second.front().data(), network.second_bias.data(),
-                               network.last.data(), network.last_bias};
-  network_functions<4>().ask(weights, questions.data(), questions.size(), narrow.data());
-  for (size_t i = 0; i < here.size(); ++i) EXPECT_EQ(here[i], std::clamp(narrow[i], -2.F, 2.F)) << i;
+  for (size_t i = 0; i < of_problems.size(); ++i) questions.push_back({of_problems[i].data(), traits.data(), &inputs[0][i]});
+  Answers answers;
+  network.log_ratios(questions, answers.here.data());
+  const NetworkWeights weights{network.first_layer,        network.choice.front().data(), network.second.front().data(),
+                               network.second_bias.data(), network.last.data(),           network.last_bias};
+  network_functions<4>().ask(weights, questions.data(), questions.size(), answers.narrow.data());
+  for (float& answer : answers.narrow) answer = std::clamp(answer, -2.F, 2.F);
+  return answers;
+}
+
+// A network that uses its whole first layer: the second half repeats the first, a little weaker.
+TimeNetwork widened(TimeNetwork network) {
+  constexpr size_t kHalf = kFirstLayer / 2;
+  const auto repeat = [](FirstLayer& layer) {
+    for (size_t i = 0; i < kHalf; ++i) layer[kHalf + i] = layer[i] * 0.75F;
+  };
+  for (FirstLayer& layer : network.problem) repeat(layer);
+  for (FirstLayer& layer : network.choice) repeat(layer);
+  for (size_t i = 0; i < kHalf; ++i) network.second[kHalf + i] = network.second[i];
+  network.first_layer = kFirstLayer;
+  return network;
+}
+
+// Wide vectors or not: the last bit is the same, so that a choice does not depend on the CPU.
+TEST(Networks, SayTheSameOnEachCpu) {
+  const TimeNetwork& shipped = shipped_table().learned_model->networks.front();
+  const FirstLayer& traits = shipped_table().portfolio.front().traits.front();
+  for (const TimeNetwork& network : {shipped, widened(shipped)}) {
+    const Answers answers = answers_of(network, traits);
+    EXPECT_EQ(answers.here, answers.narrow) << network.first_layer;
+  }
+  EXPECT_NE(answers_of(shipped, traits).here, answers_of(widened(shipped), traits).here);
+}
+
+TEST(Networks, AFirstLayerOf32SaysTheSameAsOneWithZerosBehindIt) {
+  TimeNetwork network = shipped_table().learned_model->networks.front();
+  const FirstLayer& traits = shipped_table().portfolio.front().traits.front();
+  for (FirstLayer& layer : network.problem) std::fill(layer.begin() + kOlderFirstLayer, layer.end(), 0.F);
+  for (FirstLayer& layer : network.choice) std::fill(layer.begin() + kOlderFirstLayer, layer.end(), 0.F);
+  for (size_t i = kOlderFirstLayer; i < kFirstLayer; ++i) network.second[i].fill(0);
+  network.first_layer = kOlderFirstLayer;
+  const Answers older = answers_of(network, traits);
+  network.first_layer = kFirstLayer;
+  EXPECT_EQ(older.here, answers_of(network, traits).here);
+  EXPECT_EQ(older.narrow, answers_of(network, traits).narrow);
 }
 
 // To within what floats lose on a million blocks, far less than the coarse logarithms do.

@@ -150,6 +150,12 @@ TEST(Table, AnOlderNetworkOf32IsTheSameWithZeros) {
   const Table back = parse_table(older.dump(), &warnings).value_or_throw();
   EXPECT_TRUE(warnings.empty()) << warnings[0];
   EXPECT_EQ(to_json(back), to_json(sample())) << "what the sample has lies within the first 32";
+  for (const TimeNetwork& network : back.learned_model->networks) EXPECT_EQ(network.first_layer, kOlder);
+
+  older["learned_model"]["networks"][0]["second"].push_back(older["learned_model"]["networks"][0]["second_bias"]);
+  EXPECT_FALSE(parse_table(older.dump(), &warnings).value_or_throw().learned_model) << "one length within a network";
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("an array of 32 arrays"), std::string::npos) << warnings[0];
 }
 
 TEST(Table, ANetworkOfAnotherSizeIsLeftOutWithAWarning) {

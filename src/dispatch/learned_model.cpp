@@ -50,7 +50,8 @@ FirstLayer TimeNetwork::of_problem(const NonZeroInputs& inputs) const {
 void TimeNetwork::log_ratios(std::span<const NetworkQuestion> questions, float* results) const {
   static_assert(NetworkQuestion::kStride == kKernelsAtOnce && NetworkWeights::kInputs == kChoiceInputs &&
                 NetworkWeights::kFirst == kFirstLayer && NetworkWeights::kSecond == kSecondLayer);
-  const NetworkWeights weights{choice.front().data(), second.front().data(), second_bias.data(), last.data(), last_bias};
+  const NetworkWeights weights{first_layer,        choice.front().data(), second.front().data(),
+                               second_bias.data(), last.data(),           last_bias};
   layers().ask(weights, questions.data(), questions.size(), results);
   for (float& result : std::span(results, questions.size())) result = std::clamp(result, -kMostLogRatio, kMostLogRatio);
 }

@@ -17,6 +17,7 @@ namespace gemm {
 
 inline constexpr size_t kProblemInputs = 24, kChoiceInputs = 19;  // docs/table-format.md lists them
 inline constexpr size_t kFirstLayer = 64, kSecondLayer = 8;
+inline constexpr size_t kOlderFirstLayer = 32;  // of tables until 2026-12-01
 using ProblemInputs = std::array<float, kProblemInputs>;
 using ChoiceInputs = std::array<float, kChoiceInputs>;
 using FirstLayer = std::array<float, kFirstLayer>;
@@ -34,6 +35,7 @@ struct NonZeroInputs {
 // first = max(0, traits of the kernel + problem inputs * problem + choice inputs * choice)
 // log(measured / predicted) = max(0, second_bias + first * second) * last + last_bias
 struct TimeNetwork {
+  size_t first_layer = kFirstLayer;  // how many of the first layer's numbers are in use; the others are zero
   std::array<FirstLayer, kProblemInputs> problem{};
   std::array<FirstLayer, kChoiceInputs> choice{};
   std::optional<FirstLayer> cublas;  // its traits, where it was measured

@@ -11,43 +11,46 @@ using namespace json_fields;
 using nlohmann::json;
 
 constexpr double kMostWeight = 1000;  // of a network, either way
-// The first layer of older tables. With zeros for the rest, networks say the same.
-constexpr size_t kOlderFirstLayer = 32;
 
-// Throws unless there is one element for each of `Size`.
-template <size_t Size>
-void check_length(const json& array, const char* name, const char* of_what) {
-  const bool is_older = Size == kFirstLayer && array.is_array() && array.size() == kOlderFirstLayer;
-  if (!array.is_array() || (array.size() != Size && !is_older))
-    wrong(name, array, "an array of " + std::to_string(Size) + of_what);
+void check_length(const json& array, size_t length, const char* name, const char* of_what) {
+  if (!array.is_array() || array.size() != length) wrong(name, array, "an array of " + std::to_string(length) + of_what);
 }
 
-// One row of a network's weights.
+// One row of a network's weights, of which the first `length` are written and the others zero.
 template <size_t Size>
-std::array<float, Size> read_layer(const json& array, const char* name) {
-  check_length<Size>(array, name, " numbers");
+std::array<float, Size> read_layer(const json& array, const char* name, size_t length = Size) {
+  check_length(array, length, name, " numbers");
   std::array<float, Size> layer{};
-  for (size_t i = 0; i < array.size(); ++i)
-    layer[i] = static_cast<float>(element(array, i, name, -kMostWeight, kMostWeight));
+  for (size_t i = 0; i < length; ++i) layer[i] = static_cast<float>(element(array, i, name, -kMostWeight, kMostWeight));
   return layer;
 }
 
+// The same of rows.
 template <size_t Rows, size_t Size>
-void read_layers(const json& object, const char* name, std::array<std::array<float, Size>, Rows>& layers) {
+void read_layers(const json& object, const char* name, std::array<std::array<float, Size>, Rows>& layers, size_t rows,
+                 size_t length) {
   const json& array = field(object, name);
-  check_length<Rows>(array, name, " arrays");
-  for (size_t i = 0; i < array.size(); ++i) layers[i] = read_layer<Size>(array[i], name);
+  check_length(array, rows, name, " arrays");
+  for (size_t i = 0; i < rows; ++i) layers[i] = read_layer<Size>(array[i], name, length);
+}
+
+// The length of a first layer: of older tables where it is just that, else what it must be.
+size_t first_layer_of(const json& layer) {
+  return layer.is_array() && layer.size() == kOlderFirstLayer ? kOlderFirstLayer : kFirstLayer;
 }
 
 TimeNetwork read_network(const json& object) {
   TimeNetwork network;
-  read_layers(object, "problem", network.problem);
-  read_layers(object, "choice", network.choice);
-  read_layers(object, "second", network.second);
+  const json& problem = field(object, "problem");
+  const size_t first = network.first_layer =
+      problem.is_array() && !problem.empty() ? first_layer_of(problem.front()) : kFirstLayer;
+  read_layers(object, "problem", network.problem, kProblemInputs, first);
+  read_layers(object, "choice", network.choice, kChoiceInputs, first);
+  read_layers(object, "second", network.second, first, kSecondLayer);
   network.second_bias = read_layer<kSecondLayer>(field(object, "second_bias"), "second_bias");
   network.last = read_layer<kSecondLayer>(field(object, "last"), "last");
   network.last_bias = read_layer<1>(json::array({field(object, "last_bias")}), "last_bias")[0];
-  if (object.contains("cublas")) network.cublas = read_layer<kFirstLayer>(object["cublas"], "cublas");
+  if (object.contains("cublas")) network.cublas = read_layer<kFirstLayer>(object["cublas"], "cublas", first);
   return network;
 }
 
@@ -66,7 +69,7 @@ LearnedModel read_learned_model(const json& object) {
 std::vector<FirstLayer> read_traits(const json& array) {
   if (!array.is_array() || array.size() > LearnedModel::kMostNetworks) wrong("traits", array, "an array of arrays");
   std::vector<FirstLayer> traits;
-  for (const json& layer : array) traits.push_back(read_layer<kFirstLayer>(layer, "traits"));
+  for (const json& layer : array) traits.push_back(read_layer<kFirstLayer>(layer, "traits", first_layer_of(layer)));
   return traits;
 }
 

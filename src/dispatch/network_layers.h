@@ -11,6 +11,7 @@ namespace gemm {
 struct NetworkWeights {
   static constexpr size_t kInputs = 19, kFirst = 64, kSecond = 8;
 
+  size_t first;         // how many of the first layer's numbers are in use: 32 or all; the others are zero
   const float* choice;  // kInputs x kFirst
   const float* second;  // kFirst x kSecond
   const float* second_bias;
@@ -73,7 +74,8 @@ struct NetworkLayers {
 
   static void ask(const NetworkWeights& network, const NetworkQuestion* questions, float* results) {
     float positive[kAtOnce][NetworkWeights::kFirst];
-    for (size_t part = 0; part < kFirst; part += kInRegisters) first_layer(network, questions, part, positive);
+    for (size_t part = 0; part < network.first / kLanes; part += kInRegisters)
+      first_layer(network, questions, part, positive);
     finish(network, positive, results);
   }
 
@@ -83,7 +85,7 @@ struct NetworkLayers {
     for (size_t q = 0; q < kAtOnce; ++q)
       for (size_t i = 0; i < kSecond; ++i) even[q][i] = load(network.second_bias, i), odd[q][i] = Lanes{};
 #pragma GCC unroll 2
-    for (size_t j = 0; j < NetworkWeights::kFirst; j += 2)
+    for (size_t j = 0; j < network.first; j += 2)
       for (size_t i = 0; i < kSecond; ++i) {
         const Lanes of_even = load(network.second + j * NetworkWeights::kSecond, i);
         const Lanes of_odd = load(network.second + (j + 1) * NetworkWeights::kSecond, i);

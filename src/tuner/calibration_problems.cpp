@@ -16,8 +16,8 @@ constexpr double kMostBytes = 1e9;
 // certificate of 200 + 50 problems. What comes after those is for the fit.
 constexpr std::string_view kOrder = "FCfCFcFCfFC", kLaterOrder = "FFf";
 constexpr size_t kLater = 550;
-// Replayed from the log of an H200 with 850 surveyed problems and 3,300 of favourites: half of the survey made choices 0.24
-// % slower, half of the favourites 0.31 %, and a problem of the survey takes four to six times as long.
+// Replayed from the log of an H200 with 850 surveyed problems and 3,300 of favourites: with half the survey choices were
+// 0.24 % slower, with half the favourites 0.31 %; and a problem of the survey takes four to six times as long.
 constexpr size_t kSurveyed = 800, kTinySurveyed = 8;  // of 11 tiny ones two are left for favourites
 
 // Shares of the problems. A kernel is compiled for each pair of alignments, so 8-byte ones, between the others, are rare.

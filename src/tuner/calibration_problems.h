@@ -15,7 +15,8 @@ struct CalibrationProblem {
   // Every dimension drawn alike, one matrix; else one of the kinds of problem that lie outside: skinny, deep or shallow k,
   // tall, batches of small matrices.
   bool box = true;
-  // Every kernel is timed; else only what a model that is fitted to the surveyed problems favours.
+  // Every kernel that may be among the fastest is timed; else only what a model that is fitted to the surveyed problems
+  // favours.
   bool survey = true;
 };
 

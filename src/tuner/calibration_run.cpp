@@ -30,9 +30,7 @@ void CalibrationRun::time_kernels(const Table& table) {
 // Only what was surveyed says which ones they are, so that the same command finds the same in the log.
 void CalibrationRun::time_favourites(const Table& table, const std::vector<CalibrationProblem>& problems) {
   Table surveyed = table;
-  CalibrationResults survey = results();
-  survey.favourites.clear();
-  fit_table(surveyed, survey);
+  fit_table(surveyed, {results().survey, {}, {}});
   if (!surveyed.learned_model) return;
   std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", problems.size());
   time_choices(problems, favourite_choices(problems, surveyed));

@@ -28,7 +28,7 @@ std::vector<Contest> open_contests(const Table& table, const std::vector<Certifi
 Certificate make_certificate(const Table& table, const std::vector<CertificateCase>& cases);
 
 // See Table::portfolio_curve. The order is found on `ordered_by`, the quality on `judged_by`; on both, all kernels were
-// timed.
+// timed that may be among the fastest.
 std::vector<double> portfolio_curve(const Table& table, const std::vector<PointResult>& ordered_by,
                                     const std::vector<CertificateCase>& judged_by);
 

@@ -107,9 +107,9 @@ void certify_table(Table& table, const CalibrationResults& calibration) {
   table.portfolio_curve = portfolio_curve(table, calibration.survey, calibration.certificate);
 }
 
-void keep_older_calibration(Table& table, const Table& older) {
+bool keep_older_calibration(Table& table, const Table& older) {
   if (!older.learned_model || (table.learned_model && table.learned_model->problems >= older.learned_model->problems))
-    return;
+    return false;
   table.learned_model = older.learned_model;
   for (PortfolioKernel& kernel : table.portfolio) {
     const PortfolioKernel* before = older.find_kernel(kernel.id);
@@ -120,6 +120,7 @@ void keep_older_calibration(Table& table, const Table& older) {
   const bool same = std::ranges::equal(table.portfolio, older.portfolio, same_id);
   table.certificate = same ? older.certificate : std::nullopt;
   table.portfolio_curve = same ? older.portfolio_curve : std::vector<double>{};
+  return true;
 }
 
 }  // namespace gemm

@@ -34,7 +34,8 @@ void certify_table(Table& table, const CalibrationResults& calibration);
 
 // Where the older table's model was fitted on more random problems than the new one's, which has just begun or leaves them
 // out: that model, its traits for the kernels that are still there, and its certificate where all of them are.
-void keep_older_calibration(Table& table, const Table& older);
+// Returns whether that is so.
+bool keep_older_calibration(Table& table, const Table& older);
 
 // New points, and those of the older table that were not tuned again.
 std::vector<PointResult> with_older_points(std::vector<PointResult> points, const Table& older);

@@ -12,21 +12,20 @@
 namespace gemm {
 namespace {
 
-// On an H200 with 16 cores, bound by compiling, 177 problems (2,406 kernels by this plan) took 210 s in one run and 127
-// others, with more candidates, 366 s in another. A surveyed problem of a calibration took 0.12 s in two runs, fits and
-// contests included. By the times at which trials were logged, a problem takes 20 ms and each
-// of its choices 1.7 ms; of favourites there are some six, and every 25th problem has a kernel that the survey did not have.
-constexpr double kCompileSeconds = 1.7;       // per kernel and core
+// On an H200 with 16 cores, 187 problems (2,708 kernels by this plan) took 4,368 s of compiling. A surveyed problem took
+// 0.135 s with a survey of all that is predicted within 1.8 times the best, and one of favourites 0.023 s.
+constexpr double kCompileSeconds = 1.6;       // per kernel and core
 constexpr double kPointSeconds = 0.7;         // of measuring
 constexpr double kRunsPerCandidate = 12;      // of a slow kernel
 constexpr double kSurveyedSeconds = 0.12;     // per problem of the calibration
-constexpr double kFavouritesSeconds = 0.035;  // per problem of which only favourites are timed
+constexpr double kFavouritesSeconds = 0.023;  // per problem of which only favourites are timed
+constexpr double kFitSeconds = 30;            // two fits and the certificate's contests, of a calibration of thousands
 
 double calibration_seconds(int problems, bool tiny) {
   double seconds = 0;
   for (const CalibrationProblem& one : calibration_problems(static_cast<size_t>(problems), tiny))
     seconds += one.survey ? kSurveyedSeconds : kFavouritesSeconds;
-  return seconds;
+  return seconds + (tiny || problems == 0 ? 0 : kFitSeconds);
 }
 
 }  // namespace

@@ -196,7 +196,8 @@ class TuneRun {
     calibration_.time_kernels(table_);
     if (stopped()) return;
     fit();
-    if (save() && !keeps_older_model()) calibration_.hold_contests(table_);
+    certify();
+    if (save() && !keeps_older_model_) calibration_.hold_contests(table_);
   }
 
   std::vector<Choice> predicted_best(const Problem& problem, const std::set<std::string>& portfolio) const {
@@ -222,9 +223,13 @@ class TuneRun {
     fit_table(table_, calibration_.results());
     fitted_problems_ = table_.learned_model ? table_.learned_model->problems : 0;
     is_fitted_ = true;
-    keep_older_calibration(table_, older_);
+    keeps_older_model_ = keep_older_calibration(table_, older_);
   }
-  bool keeps_older_model() const { return table_.learned_model && table_.learned_model->problems > fitted_problems_; }
+
+  // With the contests that were held by now.
+  void certify() {
+    if (!keeps_older_model_) certify_table(table_, calibration_.results());
+  }
 
   bool save() const {
     const Result<bool> saved = save_table(table_, path_);
@@ -243,7 +248,7 @@ class TuneRun {
 
   bool finish_table() {
     if (!is_fitted_) fit();
-    if (!keeps_older_model()) certify_table(table_, calibration_.results());
+    certify();
     return save();
   }
 
@@ -281,7 +286,7 @@ class TuneRun {
                    open);
     if (!table_.learned_model && options_.calibration > 0)
       std::fprintf(stderr, "no model could be fitted: the selector has nothing but the tuned points\n");
-    if (keeps_older_model())
+    if (keeps_older_model_)
       std::fprintf(
           stderr,
           "the older table's model is kept: it was fitted to %d random problems, and this run has %d; %zu of %zu kernels "
@@ -304,6 +309,7 @@ class TuneRun {
   Table table_;
   bool is_fitted_ = false;   // to all that calibration has
   int fitted_problems_ = 0;  // of the model, before an older table's was kept
+  bool keeps_older_model_ = false;
   bool failed_ = false;
 };
 
