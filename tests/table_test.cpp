@@ -134,9 +134,8 @@ TEST(Table, AnOlderCalibrationIsLeftOutWithAWarning) {
 
 // Tables before first layers had 64 numbers.
 TEST(Table, AnOlderNetworkOf32IsTheSameWithZeros) {
-  constexpr size_t kOlder = 32;
   nlohmann::json older = nlohmann::json::parse(to_json(sample()));
-  const auto cut = [](nlohmann::json& array) { array.erase(array.begin() + kOlder, array.end()); };
+  const auto cut = [](nlohmann::json& array) { array.erase(array.begin() + kOlderFirstLayer, array.end()); };
   for (nlohmann::json& network : older["learned_model"]["networks"]) {
     for (const char* name : {"problem", "choice"})
       for (nlohmann::json& layer : network[name]) cut(layer);
@@ -150,8 +149,16 @@ TEST(Table, AnOlderNetworkOf32IsTheSameWithZeros) {
   const Table back = parse_table(older.dump(), &warnings).value_or_throw();
   EXPECT_TRUE(warnings.empty()) << warnings[0];
   EXPECT_EQ(to_json(back), to_json(sample())) << "what the sample has lies within the first 32";
-  for (const TimeNetwork& network : back.learned_model->networks) EXPECT_EQ(network.first_layer, kOlder);
+  for (const TimeNetwork& network : back.learned_model->networks) EXPECT_EQ(network.first_layer, kOlderFirstLayer);
 
+  nlohmann::json mixed = older;
+  for (nlohmann::json& kernel : mixed["portfolio"])
+    if (kernel.contains("traits")) kernel["traits"][0] = std::vector<float>(kFirstLayer);
+  EXPECT_TRUE(parse_table(mixed.dump(), &warnings).value_or_throw().learned_model);
+  ASSERT_EQ(warnings.size(), 1u) << "traits are as long as their network's first layer";
+  EXPECT_NE(warnings[0].find("an array of 32 numbers"), std::string::npos) << warnings[0];
+
+  warnings.clear();
   older["learned_model"]["networks"][0]["second"].push_back(older["learned_model"]["networks"][0]["second_bias"]);
   EXPECT_FALSE(parse_table(older.dump(), &warnings).value_or_throw().learned_model) << "one length within a network";
   ASSERT_EQ(warnings.size(), 1u);

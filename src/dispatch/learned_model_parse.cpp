@@ -42,8 +42,8 @@ size_t first_layer_of(const json& layer) {
 TimeNetwork read_network(const json& object) {
   TimeNetwork network;
   const json& problem = field(object, "problem");
-  const size_t first = network.first_layer =
-      problem.is_array() && !problem.empty() ? first_layer_of(problem.front()) : kFirstLayer;
+  if (problem.is_array() && !problem.empty()) network.first_layer = first_layer_of(problem.front());
+  const size_t first = network.first_layer;
   read_layers(object, "problem", network.problem, kProblemInputs, first);
   read_layers(object, "choice", network.choice, kChoiceInputs, first);
   read_layers(object, "second", network.second, first, kSecondLayer);
@@ -66,10 +66,14 @@ LearnedModel read_learned_model(const json& object) {
   return model;
 }
 
-std::vector<FirstLayer> read_traits(const json& array) {
+std::vector<FirstLayer> read_traits(const json& array, const std::optional<LearnedModel>& model) {
   if (!array.is_array() || array.size() > LearnedModel::kMostNetworks) wrong("traits", array, "an array of arrays");
   std::vector<FirstLayer> traits;
-  for (const json& layer : array) traits.push_back(read_layer<kFirstLayer>(layer, "traits", first_layer_of(layer)));
+  for (const json& layer : array) {
+    const bool has_network = model && traits.size() < model->networks.size();
+    const size_t length = has_network ? model->networks[traits.size()].first_layer : first_layer_of(layer);
+    traits.push_back(read_layer<kFirstLayer>(layer, "traits", length));
+  }
   return traits;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <vector>
 
 #include "dispatch/learned_model.h"
@@ -10,7 +11,8 @@ namespace gemm {
 
 LearnedModel read_learned_model(const nlohmann::json& object);
 
-// What the networks know a kernel by: a vector for each network.
-std::vector<FirstLayer> read_traits(const nlohmann::json& array);
+// What the networks know a kernel by: a vector for each network, as long as its first layer; of those that the model does
+// not have, of either length.
+std::vector<FirstLayer> read_traits(const nlohmann::json& array, const std::optional<LearnedModel>& model);
 
 }  // namespace gemm

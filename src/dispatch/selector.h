@@ -51,8 +51,8 @@ class Selector {
   Selector(const Table* table, const DeviceInfo& device);
 
   // Everything that may serve the problem, in the order in which to try it. Depends on table, device and arguments only. The
-  // problem is neither empty nor refused. Takes 5 microseconds on a Zen 4 and 8 on a Zen 3 where the problem was not tuned
-  // (docs/performance.md, "Dispatch overhead").
+  // problem is neither empty nor refused. Takes about 5 microseconds on a Zen 4 where the problem was not tuned
+  // (docs/performance.md, "Dispatch overhead" and "Width of the networks").
   Decision choose(const Problem& problem, int64_t workspace_available) const;
 
   // The table's point of this problem, or null.

@@ -55,10 +55,10 @@ std::map<std::string, std::string> read_words(const json& root, const char* name
 }
 
 // What the kernel is predicted by. It runs as well without, so damage here costs neither the kernel nor its points.
-void read_prediction(const json& entry, PortfolioKernel& kernel, const Tell& tell) {
+void read_prediction(const json& entry, const Table& table, PortfolioKernel& kernel, const Tell& tell) {
   try {
     if (entry.contains("model_factor")) kernel.model_factor = number(entry, "model_factor", false);
-    if (entry.contains("traits")) kernel.traits = read_traits(entry["traits"]);
+    if (entry.contains("traits")) kernel.traits = read_traits(entry["traits"], table.learned_model);
   } catch (const Error& error) {
     kernel.model_factor.reset();
     tell(std::string(" is not predicted for problems that were not tuned: ") + error.what());
@@ -91,7 +91,7 @@ PortfolioKernel read_kernel(const json& entry, const Table& table, const Tell& t
   kernel.spill_bytes = small_integer(entry, "spill_bytes", 0);
   kernel.shared_bytes = small_integer(entry, "shared_bytes", 0, table.device.limits.shared_bytes_per_block);
   kernel.threads = small_integer(entry, "threads", c.threads(), c.threads());
-  read_prediction(entry, kernel, tell);
+  read_prediction(entry, table, kernel, tell);
   return kernel;
 }
 
@@ -245,9 +245,9 @@ Table read_table(const json& root, std::vector<std::string>* warnings) {
   table.method = read_words(root, "method");
   const auto kernel = [&](const json& entry, const Tell& tell) { return read_kernel(entry, table, tell); };
   const auto point = [&](const json& entry, const Tell&) { return read_point(entry, table); };
+  read_calibrated(root, table, warnings);  // before the kernels, whose traits are for its networks
   read_entries(root, "portfolio", kernel, table.portfolio, warnings);
   read_entries(root, "points", point, table.points, warnings);
-  read_calibrated(root, table, warnings);
   check_traits(root, table, warnings);
   return table;
 }
