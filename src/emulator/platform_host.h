@@ -113,15 +113,15 @@ void take_registers() {}
 
 // Asynchronous copies are as late as the hardware may make them, and as early as they may do harm: the destination is NaN
 // from the moment of the call, the data arrives in wait_copies.
-template <int Floats, class Offset>
+template <int Floats, bool ThroughL1 = false, class Offset>
 void copy_async_or_zero(float* shared, const char* base, Offset offset, bool valid, bool on) {
   if (!on) return;
   for (int i = 0; i < Floats; ++i) shared[i] = std::numeric_limits<float>::quiet_NaN();
   emulated_thread().open_group.push_back({shared, base + offset, Floats, valid});
 }
-template <int Floats, class Offset>
+template <int Floats, bool ThroughL1 = false, class Offset>
 void copy_async(float* shared, const char* base, Offset offset, bool on) {
-  copy_async_or_zero<Floats>(shared, base, offset, true, on);
+  copy_async_or_zero<Floats, ThroughL1>(shared, base, offset, true, on);
 }
 inline void commit_copies() {
   EmulatedThread& thread = emulated_thread();

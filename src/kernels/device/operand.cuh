@@ -42,6 +42,12 @@ struct Operand {
   static constexpr int kTotal = (kAlongK ? kRows : kDepth) * kPerLine;
   static constexpr int kCopies = (kTotal + kThreads - 1) / kThreads;
   static constexpr bool kEven = kTotal % kThreads == 0;
+  // The narrower operand of a tile goes through L1. It is the one that may be so small that every block asks for the same
+  // few lines, and L2 hands out a line's 64 bytes only about every nanosecond: 300000x24x24 NN with tiles of 32x32x8 took
+  // 138 us, and 24 through L1. The wider one, read once, would only drive it out of L1 (512x512x512 NN with 64x8x64: 14.2 us
+  // instead of 12.2). Of equals both do, unless stages are deep: those are for long k (64x64x32: 4 % slower).
+  static constexpr int kOtherRows = IsA ? kConfig.BN : kConfig.BM;
+  static constexpr bool kThroughL1 = kRows < kOtherRows || (kRows == kOtherRows && kDepth <= 16);
   using Offset = LongOffset<V.long_ld>;
 
   Offset offset[kCopies];  // bytes from the base of a stage's block
@@ -95,7 +101,8 @@ struct Operand {
   // cp.async copies of the next stage, where `on`.
   GEMM_DEVICE void copy(float* stage, bool on) {
     GEMM_UNROLL
-    for (int i = 0; i < kCopies; ++i) copy_async<kVec>(stage + shared_offset(i), base, offset[i], on && exists(i));
+    for (int i = 0; i < kCopies; ++i)
+      copy_async<kVec, kThroughL1>(stage + shared_offset(i), base, offset[i], on && exists(i));
     advance();
   }
 
@@ -106,7 +113,7 @@ struct Operand {
       float* to = stage + shared_offset(i);
       const int count = exists(i) ? remaining(i, depth) : 0;
       if (kVec == 1 || count <= 0 || count >= kVec) {
-        copy_async_or_zero<kVec>(to, base, offset[i], count > 0, exists(i));
+        copy_async_or_zero<kVec, kThroughL1>(to, base, offset[i], count > 0, exists(i));
       } else {
         GEMM_UNROLL
         for (int e = 0; e < kVec; ++e) copy_async_or_zero<1>(to + e, base, offset[i] + 4 * e, e < count, true);

@@ -40,13 +40,19 @@ GEMM_DEVICE float* dynamic_shared() {
 
 GEMM_DEVICE unsigned shared_address(const void* pointer) { return static_cast<unsigned>(__cvta_generic_to_shared(pointer)); }
 
-// Copies `Floats` floats from base + offset bytes to shared memory, where `on`; completes with the thread's copy groups.
+// Copies `Floats` floats from base + offset bytes to shared memory, where `on`; completes with the thread's copy groups. A
+// copy of 16 bytes goes through L1 where told so, and smaller ones always do.
 // Predicated inside the assembly, because a branch would cut the main loop into blocks (docs/performance.md).
-template <int Floats, class Offset>
+template <int Floats, bool ThroughL1 = false, class Offset>
 GEMM_DEVICE void copy_async(float* shared, const char* base, Offset offset, bool on) {
   const unsigned predicate = on;
-  if constexpr (Floats == 4)
+  if constexpr (Floats == 4 && !ThroughL1)
     asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global.L2::128B [%0], [%1], 16;}" ::"r"(
+                     shared_address(shared)),
+                 "l"(base + offset), "r"(predicate)
+                 : "memory");
+  else if constexpr (Floats == 4)
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global.L2::128B [%0], [%1], 16;}" ::"r"(
                      shared_address(shared)),
                  "l"(base + offset), "r"(predicate)
                  : "memory");
@@ -58,12 +64,17 @@ GEMM_DEVICE void copy_async(float* shared, const char* base, Offset offset, bool
 }
 
 // The same, but writes zeros and reads nothing where `valid` is false.
-template <int Floats, class Offset>
+template <int Floats, bool ThroughL1 = false, class Offset>
 GEMM_DEVICE void copy_async_or_zero(float* shared, const char* base, Offset offset, bool valid, bool on) {
   const unsigned predicate = on;
   const int bytes = valid ? Floats * 4 : 0;
-  if constexpr (Floats == 4)
+  if constexpr (Floats == 4 && !ThroughL1)
     asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %3;}" ::"r"(
+                     shared_address(shared)),
+                 "l"(base + offset), "r"(predicate), "r"(bytes)
+                 : "memory");
+  else if constexpr (Floats == 4)
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global.L2::128B [%0], [%1], 16, %3;}" ::"r"(
                      shared_address(shared)),
                  "l"(base + offset), "r"(predicate), "r"(bytes)
                  : "memory");
