@@ -299,6 +299,21 @@ TEST_F(ModelFit, IsKeptWhereANewTableKnowsLess) {
   EXPECT_NE(knows_as_much.learned_model->networks.size(), table_.learned_model->networks.size()) << "the new one stays";
 }
 
+// A problem less must not cost the kernels that are new in the portfolio their traits.
+TEST_F(ModelFit, IsReplacedByOneOfNearlyAsManyProblems) {
+  fit_model(table_, {fit_.begin(), fit_.begin() + 12});
+  struct Case {
+    int problems;
+    bool keeps_older;
+  };
+  for (const Case& one : {Case{12, false}, Case{11, false}, Case{10, true}, Case{0, true}}) {
+    Table fresh = table_;
+    fresh.learned_model->problems = one.problems;
+    EXPECT_EQ(keep_older_calibration(fresh, table_), one.keeps_older) << one.problems;
+    EXPECT_EQ(fresh.learned_model->problems, one.keeps_older ? 12 : one.problems);
+  }
+}
+
 // Stream-k needs workspace; the same kernels serve without.
 TEST(Selector, PersistentKernelsServeLargeProductsWithoutWorkspace) {
   const Table table = shipped_table();

@@ -32,8 +32,8 @@ void fit_table(Table& table, const CalibrationResults& calibration);
 // And the certificate of that model, with the curve of quality against the portfolio's size.
 void certify_table(Table& table, const CalibrationResults& calibration);
 
-// Where the older table's model was fitted on more random problems than the new one's, which has just begun or leaves them
-// out: that model, its traits for the kernels that are still there, and its certificate where all of them are.
+// Where the older table's model was fitted on clearly more random problems than the new one's, which has just begun or
+// leaves them out: that model, its traits for the kernels that are still there, and its certificate where all of them are.
 // Returns whether that is so.
 bool keep_older_calibration(Table& table, const Table& older);
 
