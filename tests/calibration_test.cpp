@@ -256,6 +256,21 @@ TEST_F(ModelFit, CurveRisesToTheWholePortfolio) {
   EXPECT_DOUBLE_EQ(curve.back(), 1);
 }
 
+// Where a kernel is far ahead, no other is worth timing.
+TEST_F(ModelFit, KernelsThatWereTimedAloneAreInIt) {
+  PointResult alone = fit_.back();
+  alone.options.resize(1);
+  const Choice choice = alone.options.front().choice;
+  std::vector<PointResult> measured(fit_.begin(), fit_.begin() + 12);
+  for (PointResult& result : measured)
+    std::erase_if(result.options, [&](const PointOption& option) { return option.choice.config == choice.config; });
+  fit_model(table_, measured);
+  EXPECT_TRUE(table_.find_kernel(config_id(choice.config))->traits.empty()) << "it was not timed at all";
+  measured.push_back(alone);
+  fit_model(table_, measured);
+  EXPECT_FALSE(table_.find_kernel(config_id(choice.config))->traits.empty());
+}
+
 TEST_F(ModelFit, IsTheSameForTheSameMeasurements) {
   const std::vector<PointResult> few(fit_.begin(), fit_.begin() + 12);
   fit_model(table_, few);

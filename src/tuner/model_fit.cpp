@@ -106,8 +106,8 @@ class Fit {
  private:
   // With its relaid problems, since the model is about products alone: those on copies are of another problem.
   void add(const PointResult& result) {
-    // Of some problems only the winner is known, from an older table: that says where it wins, and nothing of the others.
-    if (std::count_if(result.options.begin(), result.options.end(), [&](const auto& o) { return number_of(o); }) < 2) return;
+    // A single kernel says something too: it may be so much faster there that no other was worth timing.
+    if (std::none_of(result.options.begin(), result.options.end(), [&](const auto& o) { return number_of(o); })) return;
     double best_us = result.cublas_us.value_or(std::numeric_limits<double>::infinity());
     for (const PointOption& option : result.options)
       if (number_of(option)) best_us = std::min(best_us, option.time_us.median);
