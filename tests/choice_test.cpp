@@ -61,8 +61,9 @@ TEST(KernelSearch, FindsWaysThatTakeWhatTheCostModelSaysByTheBestReduction) {
       EXPECT_NEAR(static_cast<double>(ways.us[0]), us, 1e-4 * us) << kernel.id << " on " << one.problem;
       for (const Reduction other : reductions_of(kernel.config, split)) {
         if (!may_run({kernel.config, split, other}, one.problem, table.device, kWorkspaceBytes)) continue;
-        // Small clusters are taken without asking (kSmallCluster), which costs next to nothing.
-        EXPECT_GT(product.terms(split, other).us(), 0.995 * us) << kernel.id << " on " << one.problem;
+        // Small clusters are taken without asking (kSmallCluster): 1.5 % where no one would choose them, else next to
+        // nothing.
+        EXPECT_GT(product.terms(split, other).us(), 0.98 * us) << kernel.id << " on " << one.problem;
       }
     }
   }

@@ -43,7 +43,8 @@ constexpr Kind kOutside[] = {
     // tall, wide
     {{16384, 2000000}, {4, 256}, {8, 512}, {1, 1}},
     {{4, 256}, {16384, 2000000}, {8, 512}, {1, 1}},
-    // batches
+    // batches, tiny ones first: they have kernels of their own, of which the model must see something
+    {{4, 16}, {4, 16}, {4, 64}, {256, 8192}},
     {{4, 64}, {4, 64}, {4, 64}, {64, 4096}},
     {{32, 256}, {32, 256}, {32, 256}, {8, 512}},
     {{64, 1024}, {64, 1024}, {32, 256}, {4, 64}},

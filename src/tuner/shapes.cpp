@@ -64,27 +64,29 @@ void add_skinny(ShapeList& list) {
   // Weights times a few vectors, as both operands are stored in practice: TN and NN for a small n, NN and NT for a small m.
   for (int64_t length : {1024, 2048, 5120, 8192})
     for (int64_t small : {1, 4, 8, 16, 32, 64, 128}) list.add("skinny", length, small, length, "TN");
-  for (int64_t length : {2048, 5120})
-    for (int64_t small : {1, 4, 16, 64, 128}) list.add("skinny", length, small, length, "NN");
-  for (int64_t small : {1, 4, 16, 64, 128}) list.add("skinny", small, 4096, 4096, "NN");
-  for (int64_t small : {8, 32, 128}) list.add("skinny", small, 2048, 2048, "NT");
-  for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 11008, small, 4096, "TN");
-  for (int64_t small : {2, 8, 24, 48, 96}) list.add("skinny", 4096, small, 11008, "TN");
+  for (int64_t small : {1, 4}) list.add("skinny", 2048, small, 2048, "NN");
+  for (int64_t small : {1, 4, 16, 64, 128}) list.add("skinny", 5120, small, 5120, "NN");
+  for (int64_t small : {4, 16, 128}) list.add("skinny", small, 4096, 4096, "NN");
+  for (int64_t small : {32, 128}) list.add("skinny", small, 2048, 2048, "NT");
+  for (int64_t small : {2, 8, 24, 96}) list.add("skinny", 11008, small, 4096, "TN");
+  for (int64_t small : {8, 48}) list.add("skinny", 4096, small, 11008, "TN");
   // Not aligned, as above.
   for (const char* ops : {"NN", "NT", "TN", "TT"}) list.add("skinny", 4095, 17, 4095, ops);
   list.add("skinny", 17, 4095, 4095, "NN");
 }
 
 void add_squares(ShapeList& list) {
-  for (int64_t length : {64, 96, 128, 256, 320, 512, 640, 896, 1024, 1280, 1792, 2048, 2560, 3584, 4096, 5120, 8192})
+  for (int64_t length : {64, 96, 128, 256, 320, 512, 640, 768, 896, 1024, 1280, 1792, 2048, 2560, 3584, 4096, 5120, 8192})
     list.add("square", length, length, length, "NN");
   for (int64_t length : {128, 256, 512, 1024, 2048, 4096})
     for (const char* ops : {"NT", "TN"}) list.add("square", length, length, length, ops);
   for (int64_t length : {256, 1024, 2048}) list.add("square", length, length, length, "TT");
-  for (int64_t length : {65, 255, 511, 1023, 1537, 3001}) list.add("square_odd", length, length, length, "NN");
+  for (int64_t length : {65, 255, 511, 577, 1023, 1537, 2305, 3001}) list.add("square_odd", length, length, length, "NN");
   // Operands that are not aligned are read by other kernels, in other ways for each op pair.
   for (int64_t length : {511, 1023, 1537})
     for (const char* ops : {"NT", "TN", "TT"}) list.add("square_odd", length, length, length, ops);
+  list.add("square_odd", 577, 577, 577, "NT");
+  list.add("square_odd", 2305, 2305, 2305, "TN");
 }
 
 void add_deep_and_shallow(ShapeList& list) {
@@ -102,11 +104,16 @@ void add_tall_rectangular_batched(ShapeList& list) {
   for (int64_t small : {8, 32, 128}) list.add("tall", 200000, small, small, "NN");
   for (int64_t small : {32, 128}) list.add("tall", 32768, small, 512, "TN");
   list.add("tall", 64, 32768, 256, "NN");
+  list.add("tall", 500000, 16, 16, "NN");
+  list.add("tall", 100000, 16, 48, "NT");
   for (int64_t tokens : {192, 256, 384, 512, 1024})
     for (int64_t length : {768, 1024, 4096}) list.add("rect", length, tokens, length, "TN");
   for (int64_t tokens : {256, 1024}) list.add("rect", 3072, tokens, 768, "NN");
   for (int64_t tokens : {256, 1024}) list.add("rect", 1536, tokens, 3000, "NT");
+  list.add("rect", 1200, 1800, 600, "TN");
+  list.add("rect", 640, 640, 128, "NN");
   for (int64_t length : {16, 32, 64, 128, 256}) list.add("batched", length, length, length, "NN", length <= 32 ? 2048 : 64);
+  list.add("batched", 48, 48, 48, "NN", 512);
   for (int64_t length : {32, 64, 128}) list.add("batched", length, length, length, "TN", 16384 / length);
   list.add("batched", 64, 64, 64, "NT", 256);
   list.add("batched", 256, 256, 64, "TN", 64);

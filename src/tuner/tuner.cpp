@@ -25,9 +25,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Problems whose kernels are compiled ahead. Some need fifty new ones and some none: with 6, the compilers of 16 cores were
-// idle for a third of the time (H200, 408 s for 187 problems, of which 273 s would have kept them busy).
-constexpr size_t kPrefetchedPoints = 16;
+// Problems whose kernels are compiled ahead. Some need fifty new ones and some none, and some keep the GPU busy for seconds.
+// The compilers of 16 cores were idle for a third of the time with 6 problems (H200, 187 of them in 408 s), and for a
+// quarter with 16 (310 s). More than the kernels that may be loaded (BuildCache) would be compiled for nothing.
+constexpr size_t kPrefetchedPoints = 32;
 constexpr size_t kNeighbours = 3;      // tuned problems whose winners are tried too
 constexpr double kTableSeconds = 30;   // between two writes of the table while tuning
 constexpr size_t kPortfolioTries = 3;  // portfolio kernels measured for a point whose own kernels are not in it
