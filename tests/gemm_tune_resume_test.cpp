@@ -15,6 +15,27 @@ TEST_F(GemmTune, AFinishedRunHasNothingToDo) {
   EXPECT_NE(again.output.find("1 of 1 shapes are done already"), std::string::npos) << again.output;
 }
 
+TEST_F(GemmTune, ADryRunKnowsWhatIsDone) {
+  const auto shapes_line = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), "--dry-run");
+    const Ended plan = run(quick("two.csv", more));
+    EXPECT_EQ(plan.status, 0) << plan.output;
+    const size_t from = plan.output.find("shapes  ");
+    return plan.output.substr(from, plan.output.find('\n', from) - from);
+  };
+  EXPECT_EQ(shapes_line({}), "shapes          2");
+  ASSERT_EQ(run(quick("small.csv")).status, 0);
+  const std::string log = read(table_ + "l");
+  EXPECT_EQ(shapes_line({}), "shapes          2, of which 1 are done already");
+  EXPECT_EQ(shapes_line({"--fresh"}), "shapes          2");
+  // A log of another search space is no help.
+  Json space;
+  space["extra"] = {to_json(small())};
+  write("space.json", space.dump());
+  EXPECT_EQ(shapes_line({}), "shapes          2");
+  EXPECT_EQ(read(table_ + "l"), log);
+}
+
 TEST_F(GemmTune, InterruptsKeepFinishedWorkAndResume) {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGKILL}) {
     SetUp();

@@ -13,6 +13,7 @@
 #include "gemm/gemm.h"
 #include "kernels/kernel_spec.h"
 #include "tuner/bundle_writer.h"
+#include "tuner/table_files.h"
 #include "tuner/tune_plan.h"
 #include "tuner/tuner.h"
 #include "tuner/worker.h"
@@ -167,6 +168,8 @@ std::vector<Shape> shapes_for(const Arguments& a) {
   return gemm::without_repeats(shapes);
 }
 
+constexpr int64_t kH200MemoryBytes = int64_t{143155} << 20;  // as the driver says
+
 // The device whose limits --list and --dry-run speak of: the GPU where there is one, else the description of an H200.
 DeviceInfo described_device(const Arguments& a) {
   DeviceInfo info = gemm::default_emulator_options().info;
@@ -177,8 +180,9 @@ DeviceInfo described_device(const Arguments& a) {
     if (device) return (*device)->info();
     why = device.error();
   }
-  // The emulator's description is that of an H200.
+  // The emulator's description is that of an H200, but for its memory.
   info.name = "NVIDIA H200";
+  info.memory_bytes = kH200MemoryBytes;
   info.emulated = false;
   std::fprintf(stderr, "no GPU to ask (%s): answering as an H200 would\n", why.c_str());
   return info;
@@ -207,15 +211,21 @@ int dry_run(const Arguments& a) {
   const std::vector<Shape> shapes = shapes_for(a);
   const DeviceInfo device = described_device(a);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const gemm::TunePlan plan = gemm::plan_tuning(space, shapes, device, a.candidates, calibration_of(a), cores);
+  const std::string table = a.table_path.empty() ? gemm::default_table_path(device) : a.table_path;
+  gemm::EvidenceMap done;
+  if (!a.fresh) done = gemm::evidence_beside(table, device, gemm::valid_configs(space, device.limits));
+  const gemm::TunePlan plan = gemm::plan_tuning(space, shapes, device, a.candidates, calibration_of(a), cores, done);
   if (plan.valid_configs == 0) throw gemm::Error(gemm::no_valid_configs(device));
   std::printf("device          %s, %d SMs\n", device.name.c_str(), device.sm_count);
   std::printf("search space    %zu combinations, %zu valid configurations\n", plan.combinations, plan.valid_configs);
-  std::printf("shapes          %zu\n", plan.shapes);
+  const std::string done_already =
+      plan.shapes_done > 0 ? ", of which " + std::to_string(plan.shapes_done) + " are done already" : "";
+  std::printf("shapes          %zu%s\n", plan.shapes, done_already.c_str());
   std::printf("candidates      %zu trials of %zu different kernels after pre-ranking\n", plan.candidates, plan.kernels);
   std::printf("estimated time  about %.0f minutes on %d cores\n", std::max(1.0, plan.minutes), cores);
-  std::printf("table           %s\n",
-              a.table_path.empty() ? gemm::default_table_path(device).c_str() : a.table_path.c_str());
+  if (a.budget_minutes > 0 && a.budget_minutes < plan.minutes)
+    std::printf("budget          ends it after %g minutes; the same command would go on from there\n", a.budget_minutes);
+  std::printf("table           %s\n", table.c_str());
   return 0;
 }
 

@@ -114,7 +114,46 @@ bool same_header(const std::string& line, const LogHeader& header) {
   return Json::parse(line, nullptr, false) == header_json(header);
 }
 
+Evidence& evidence_of(const Problem& problem, EvidenceMap& all) {
+  Evidence& evidence = all[to_string(problem)];
+  evidence.problem = problem;
+  return evidence;
+}
+
+// A line that is not understood (torn by a crash) is passed over.
+void read_line(const std::string& line, EvidenceMap& all) {
+  try {
+    const Json json = Json::parse(line);
+    const Problem problem = problem_from_json(json.at("problem"));
+    if (json.contains("configuration")) {
+      evidence_of(problem, all).trials.push_back(trial_from_json(json));
+    } else if (json.contains("cublas_us")) {
+      evidence_of(problem, all).baselines = {json.at("cublas_us").get<std::vector<double>>(),
+                                             json.at("cublaslt_best_us").get<std::vector<double>>(),
+                                             json.at("cublaslt_algorithm").get<std::string>()};
+    } else if (json.contains("finished")) {
+      Evidence& evidence = evidence_of(problem, all);
+      evidence.finished = json.at("skipped").get<std::string>().empty();
+      if (!evidence.finished) std::erase_if(evidence.trials, [](const Trial& trial) { return !trial.outcome.correct(); });
+    }
+  } catch (const std::exception&) {
+  }
+}
+
+// Of the lines of a log, whose first is its header.
+EvidenceMap read_lines(const std::vector<std::string>& lines) {
+  EvidenceMap all;
+  for (size_t i = 1; i < lines.size(); ++i) read_line(lines[i], all);
+  return all;
+}
+
 }  // namespace
+
+EvidenceMap read_evidence(const std::string& path, const LogHeader& header) {
+  bool torn = false;
+  const std::vector<std::string> lines = complete_lines(path, &torn);
+  return !lines.empty() && same_header(lines.front(), header) ? read_lines(lines) : EvidenceMap{};
+}
 
 std::string utc_timestamp() {
   const std::time_t now = std::time(nullptr);
@@ -165,35 +204,11 @@ Result<TrialLog> TrialLog::open(const std::string& path, const LogHeader& header
   } catch (const Error& error) {
     return Failure{error.what()};
   }
-  for (size_t i = 1; i < lines.size(); ++i) log.read_line(lines[i]);
+  log.evidence_ = read_lines(lines);
   return log;
 }
 
-Evidence& TrialLog::of(const Problem& problem) {
-  Evidence& evidence = evidence_[to_string(problem)];
-  evidence.problem = problem;
-  return evidence;
-}
-
-// A line that is not understood (torn by a crash) is passed over.
-void TrialLog::read_line(const std::string& line) {
-  try {
-    const Json json = Json::parse(line);
-    const Problem problem = problem_from_json(json.at("problem"));
-    if (json.contains("configuration")) {
-      of(problem).trials.push_back(trial_from_json(json));
-    } else if (json.contains("cublas_us")) {
-      of(problem).baselines = {json.at("cublas_us").get<std::vector<double>>(),
-                               json.at("cublaslt_best_us").get<std::vector<double>>(),
-                               json.at("cublaslt_algorithm").get<std::string>()};
-    } else if (json.contains("finished")) {
-      Evidence& evidence = of(problem);
-      evidence.finished = json.at("skipped").get<std::string>().empty();
-      if (!evidence.finished) std::erase_if(evidence.trials, [](const Trial& trial) { return !trial.outcome.correct(); });
-    }
-  } catch (const std::exception&) {
-  }
-}
+Evidence& TrialLog::of(const Problem& problem) { return evidence_of(problem, evidence_); }
 
 void TrialLog::append(const std::string& line) {
   const std::string text = line + "\n";

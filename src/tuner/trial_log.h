@@ -21,6 +21,13 @@ struct LogHeader {
   friend bool operator==(const LogHeader&, const LogHeader&) = default;
 };
 
+// By to_string(problem).
+using EvidenceMap = std::map<std::string, Evidence>;
+
+// What a run with this header would find in the log at `path`: nothing where there is none, or another's. Takes no lock and
+// writes nothing.
+EvidenceMap read_evidence(const std::string& path, const LogHeader& header);
+
 class TrialLog {
  public:
   // Opens or starts the log, and locks it until this object goes. A log of another header (or any, with `fresh`) is moved
@@ -32,8 +39,8 @@ class TrialLog {
   TrialLog& operator=(TrialLog&&) = delete;
   ~TrialLog();
 
-  // What earlier runs and this one have found, by to_string(problem).
-  const std::map<std::string, Evidence>& evidence() const { return evidence_; }
+  // What earlier runs and this one have found.
+  const EvidenceMap& evidence() const { return evidence_; }
   const Evidence& evidence(const Problem& problem) { return of(problem); }
 
   // Each writes one line at once and throws Error when that fails.
@@ -50,13 +57,12 @@ class TrialLog {
  private:
   TrialLog(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   Evidence& of(const Problem& problem);
-  void read_line(const std::string& line);
   void append(const std::string& line);
 
   int fd_ = -1;
   std::string path_;
   bool has_everything_ = true;
-  std::map<std::string, Evidence> evidence_;
+  EvidenceMap evidence_;
 };
 
 std::string utc_timestamp();

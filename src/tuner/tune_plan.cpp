@@ -21,17 +21,17 @@ constexpr double kSurveyedSeconds = 0.14;     // per problem of the calibration,
 constexpr double kFavouritesSeconds = 0.023;  // per problem of which only favourites are timed
 constexpr double kFitSeconds = 45;            // of fits and contests, once
 
-double calibration_seconds(int problems, bool tiny) {
+double calibration_seconds(int problems, bool tiny, const EvidenceMap& done) {
   double seconds = 0;
   for (const CalibrationProblem& one : calibration_problems(static_cast<size_t>(problems), tiny))
-    seconds += one.survey ? kSurveyedSeconds : kFavouritesSeconds;
+    if (done.count(to_string(one.problem)) == 0) seconds += one.survey ? kSurveyedSeconds : kFavouritesSeconds;
   return seconds + (tiny || problems == 0 ? 0 : kFitSeconds);
 }
 
 }  // namespace
 
 TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes, const DeviceInfo& device, int candidates,
-                     int calibration, int cores) {
+                     int calibration, int cores, const EvidenceMap& done) {
   const std::vector<KernelConfig> configs = valid_configs(space, device.limits);
   CandidateRanker ranker(device, configs, space.extra, candidates);
   TunePlan plan;
@@ -42,6 +42,10 @@ TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes,
   double measuring_s = 0;
   for (const Shape& shape : shapes) {
     const std::vector<Choice> choices = ranker.candidates(shape.problem);
+    if (const auto found = done.find(to_string(shape.problem)); found != done.end() && found->second.finished) {
+      ++plan.shapes_done;
+      continue;
+    }
     plan.candidates += choices.size();
     for (const Choice& choice : choices) kernels.insert(variant_spec(variant_of(choice, shape.problem, {})).name);
     measuring_s +=
@@ -49,7 +53,7 @@ TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes,
   }
   plan.kernels = kernels.size();
   const double compiling_s = kCompileSeconds * static_cast<double>(plan.kernels) / std::max(1, cores - 1);
-  plan.minutes = (std::max(measuring_s, compiling_s) + calibration_seconds(calibration, device.emulated)) / 60;
+  plan.minutes = (std::max(measuring_s, compiling_s) + calibration_seconds(calibration, device.emulated, done)) / 60;
   return plan;
 }
 

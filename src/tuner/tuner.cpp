@@ -1,12 +1,8 @@
 #include "tuner/tuner.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <set>
 
 #include "dispatch/cost_model.h"
@@ -19,6 +15,7 @@
 #include "tuner/point_tuner.h"
 #include "tuner/portfolio.h"
 #include "tuner/table_builder.h"
+#include "tuner/table_files.h"
 
 namespace gemm {
 namespace {
@@ -35,31 +32,6 @@ constexpr size_t kPortfolioTries = 3;  // portfolio kernels measured for a point
 // Calibration gets this share of a budget, but not more than it needs.
 constexpr double kCalibrationShare = 0.3;
 constexpr double kCalibrationMinutes = 5;
-
-std::string device_identity(const DeviceInfo& device) {
-  return device.name + ", " + std::to_string(device.sm_count) + " SMs, " + std::to_string(device.memory_bytes >> 30) +
-         " GiB";
-}
-
-// "configs/nvidia-h200.json" -> "configs/nvidia-h200.jsonl".
-std::string log_path(const std::string& table_path) { return table_path + (table_path.ends_with(".json") ? "l" : ".jsonl"); }
-
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
-// The table that is already there, which the new one adds to. Throws when there is a file that must not be replaced.
-Table older_table(const std::string& path, const DeviceInfo& device) {
-  if (!exists(path)) return {};
-  std::vector<std::string> warnings;
-  Result<Table> table = load_table(path, &warnings);
-  if (!table)
-    throw Error("'" + path + "' is there but is no table (" + table.error() +
-                "); move it away, or choose another name with -o");
-  if (match(*table, device) != TableMatch::exact)
-    throw Error("'" + path + "' is the table of " + device_identity(table->device) + ", not of " + device_identity(device) +
-                "; choose another name with -o");
-  for (const std::string& warning : warnings) std::fprintf(stderr, "%s: %s\n", path.c_str(), warning.c_str());
-  return std::move(*table);
-}
 
 // One run of the tuner, from a worker that answers to the table.
 class TuneRun {
@@ -316,12 +288,6 @@ class TuneRun {
 
 }  // namespace
 
-std::string default_table_path(const DeviceInfo& device) {
-  struct stat info {};
-  const bool has_configs = ::stat("configs", &info) == 0 && S_ISDIR(info.st_mode);
-  return (has_configs ? "configs/" : "") + device.slug() + ".json";
-}
-
 std::string no_valid_configs(const DeviceInfo& device) {
   return "every configuration of the search space is out on " + device.name + "; gemm-tune --list says why";
 }
@@ -337,15 +303,10 @@ int tune(const TuneOptions& options) {
     if (!worker.message.empty()) std::fprintf(stderr, "%s\n", worker.message.c_str());
     const std::vector<KernelConfig> configs = valid_configs(options.space, device.limits);
     if (configs.empty()) throw Error(no_valid_configs(device));
-    std::string path = options.table_path.empty() ? default_table_path(device) : options.table_path;
-    // The log and its lock are beside the table itself, whichever link names it.
-    if (std::filesystem::is_symlink(path)) path = std::filesystem::weakly_canonical(path).string();
+    const std::string path = without_links(options.table_path.empty() ? default_table_path(device) : options.table_path);
     Table older = older_table(path, device);
     std::vector<std::string> messages;
-    TrialLog log =
-        TrialLog::open(log_path(path), {device_identity(device), hash_of(configs), kernel_source_hash(), kMethodVersion},
-                       options.fresh, &messages)
-            .value_or_throw();
+    TrialLog log = TrialLog::open(log_path(path), log_header(device, configs), options.fresh, &messages).value_or_throw();
     for (const std::string& message : messages) std::fprintf(stderr, "%s\n", message.c_str());
     std::fprintf(stderr, "tuning %zu shapes on %s with %zu configurations; table %s, trial log %s\n", options.shapes.size(),
                  device_identity(device).c_str(), configs.size(), path.c_str(), log_path(path).c_str());

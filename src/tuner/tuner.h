@@ -27,9 +27,6 @@ struct TuneOptions {
 // What to say where the space has no configuration for a device.
 std::string no_valid_configs(const DeviceInfo& device);
 
-// Where the table of a device goes by default.
-std::string default_table_path(const DeviceInfo& device);
-
 // Tunes and writes the table. Returns the exit status: 0, 1 after a failure or where every shape was skipped, 128 + n
 // after signal n; finished work is kept in every case. Messages go to stderr.
 int tune(const TuneOptions& options);
