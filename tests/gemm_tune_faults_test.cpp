@@ -47,6 +47,21 @@ TEST_F(GemmTune, AKernelOfTheTableThatIsWrongOnRandomProblemsIsNamed) {
   EXPECT_NE(ended.output.find("no model could be fitted"), std::string::npos) << ended.output;
 }
 
+TEST_F(GemmTune, AKernelThatHangsOnARandomProblemIsNotTimedOnOthers) {
+  std::vector<std::string> arguments = quick("small.csv", {"--timeout", "0.5"});
+  ASSERT_EQ(run(arguments).status, 0);
+  std::replace(arguments.begin(), arguments.end(), std::string("0"), std::string("5"));
+  const std::string hanging = table().portfolio.front().id;
+  const Ended ended = run(arguments, hanging + "=hang");
+  EXPECT_NE(ended.output.find("hangs and is not timed any more: " + hanging), std::string::npos) << ended.output;
+  std::set<std::string> problems;
+  for (const std::string& line : log_lines()) {
+    const Json json = Json::parse(line);
+    if (json.value("invalidity", "") == "timeout") problems.insert(json.at("problem").dump());
+  }
+  EXPECT_EQ(problems.size(), 1u);
+}
+
 TEST_F(GemmTune, WhereNoKernelIsRightItSaysSo) {
   const Ended ended = run(quick("small.csv"), "tile_=writes_nan");
   EXPECT_EQ(ended.status, 1) << ended.output;

@@ -52,15 +52,27 @@ void Calibrator::run_tasks(Stage stage) {
   session_.on_restart = [this] { prefetched_ = current_, prefetch_up_to(current_ + kPrefetchedProblems); };
   for (; current_ < tasks_.size() && !stop_(); ++current_) {
     prefetch_up_to(current_ + kPrefetchedProblems);
-    if (!measure(tasks_[current_].problem, tasks_[current_].choices, stage)) break;
+    const auto& [problem, all] = tasks_[current_];
+    const std::vector<Choice> choices = without_hung(all);
+    // A contest proves nothing unless everyone takes part.
+    const bool is_of_use = stage == Stage::certificate ? choices.size() == all.size() : !choices.empty();
+    if (is_of_use && !measure(problem, choices, stage)) break;
     progress_.point_done();
   }
   session_.on_restart = nullptr;
 }
 
-// A kernel of the table that is wrong is news, if it has not been said of this one before.
+std::vector<Choice> Calibrator::without_hung(std::vector<Choice> choices) const {
+  std::erase_if(choices, [&](const Choice& choice) { return hung_kernels_.count(config_id(choice.config)) != 0; });
+  return choices;
+}
+
+// A kernel of the table that is wrong or hangs is news, if it has not been said of this one before.
 void Calibrator::failed(const Choice& choice, const Problem& problem, const Outcome& outcome) {
   progress_.failed();
+  if (outcome.invalidity == Invalidity::timeout && hung_kernels_.insert(config_id(choice.config)).second)
+    progress_.message("a kernel of the table hangs and is not timed any more: " + to_string(choice) + " on " +
+                      to_string(problem));
   if (outcome.invalidity == Invalidity::correctness && wrong_kernels_.insert(config_id(choice.config)).second)
     progress_.message("a kernel of the table is wrong: " + to_string(choice) + " on " + to_string(problem) + ": " +
                       outcome.reason);

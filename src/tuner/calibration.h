@@ -31,6 +31,7 @@ class Calibrator {
   void prefetch_up_to(size_t end);
   bool measure(const Problem& problem, const std::vector<Choice>& choices, Stage stage);
   void failed(const Choice& choice, const Problem& problem, const Outcome& outcome);
+  std::vector<Choice> without_hung(std::vector<Choice> choices) const;
   bool is_tuned(const Problem& problem) const;
   std::vector<Choice> missing(const Problem& problem, const std::vector<Choice>& choices) const;
 
@@ -45,6 +46,7 @@ class Calibrator {
   std::vector<Task> tasks_;  // of this run
   size_t current_ = 0, prefetched_ = 0;
   std::set<std::string> wrong_kernels_;
+  std::set<std::string> hung_kernels_;  // left out of the problems that follow: each hang costs the whole time limit
 };
 
 }  // namespace gemm
