@@ -137,6 +137,25 @@ TEST(Portfolio, NeverMoreThanTheLimit) {
   EXPECT_TRUE(select_portfolio({}, 5).empty());
 }
 
+// Kernel 5 wins no point, but what lies between them.
+TEST(Portfolio, ASurveyCountsAsTheProblemsDo) {
+  const std::vector<PointResult> points = {point(1, {{2, 10}, {5, 10.5}}), point(2, {{3, 10}, {5, 10.6}})};
+  const std::vector<PointResult> survey = {point(3, {{5, 10}, {2, 14}}), point(4, {{5, 10}, {3, 14}})};
+  EXPECT_EQ(select_portfolio(points, 2), (std::set<std::string>{id(2), id(3)}));
+  const std::set<std::string> pool = portfolio_pool(points, survey, 2);
+  EXPECT_EQ(pool, (std::set<std::string>{id(2), id(3), id(5)}));
+  EXPECT_EQ(select_portfolio(points, survey, pool, 2), (std::set<std::string>{id(3), id(5)}));
+  EXPECT_EQ(select_portfolio(points, survey, {id(2), id(3)}, 2), (std::set<std::string>{id(2), id(3)}));
+  EXPECT_EQ(portfolio_pool(points, {}, 2), select_portfolio(points, 2)) << "as in a first run";
+}
+
+TEST(TableBuilder, KernelsThatServeNoPointAreKnownFromTheSurvey) {
+  const std::vector<PointResult> points = {point(1, {{2, 10}})}, survey = {point(3, {{5, 10}, {6, 11}})};
+  const Table table = make_table({}, {}, "", points, {id(2), id(5)}, survey);
+  ASSERT_EQ(table.portfolio.size(), 2u);
+  EXPECT_TRUE(table.find_kernel(id(2)) != nullptr && table.find_kernel(id(5)) != nullptr);
+}
+
 TEST(TableBuilder, UsesCublasWhereItIsFasterBeyondTheMargin) {
   PointResult slower = point(1, {{2, 10}}), level = point(2, {{2, 10}}), alone = point(3, {}), nothing = point(4, {});
   slower.cublas_us = 9;

@@ -16,24 +16,29 @@ CalibrationRun::CalibrationRun(WorkerSession& session, TrialLog& log, DeviceInfo
       stop_(std::move(stop)),
       problems_(calibration_problems(problems, device_.emulated)) {}
 
-void CalibrationRun::time_kernels(const Table& table) {
-  std::vector<KernelConfig> portfolio;
-  for (const PortfolioKernel& kernel : table.portfolio) portfolio.push_back(kernel.config);
-  if (portfolio.empty()) return;
-  std::vector<CalibrationProblem> surveyed, others;
-  for (const CalibrationProblem& one : problems_) (one.survey ? surveyed : others).push_back(one);
-  std::fprintf(stderr, "timing the portfolio's %zu kernels on %zu random problems\n", portfolio.size(), surveyed.size());
-  time_choices(surveyed, survey_choices(surveyed, portfolio, device_));
-  if (!others.empty() && !stop_()) time_favourites(table, others);
+std::vector<CalibrationProblem> CalibrationRun::problems(bool surveyed) const {
+  std::vector<CalibrationProblem> some;
+  for (const CalibrationProblem& one : problems_)
+    if (one.survey == surveyed) some.push_back(one);
+  return some;
+}
+
+void CalibrationRun::survey(const std::vector<KernelConfig>& kernels) {
+  if (kernels.empty()) return;
+  const std::vector<CalibrationProblem> some = problems(true);
+  std::fprintf(stderr, "timing %zu kernels on %zu random problems\n", kernels.size(), some.size());
+  time_choices(some, survey_choices(some, kernels, device_));
 }
 
 // Only what was surveyed says which ones they are, so that the same command finds the same in the log.
-void CalibrationRun::time_favourites(const Table& table, const std::vector<CalibrationProblem>& problems) {
+void CalibrationRun::time_favourites(const Table& table) {
+  const std::vector<CalibrationProblem> others = problems(false);
+  if (others.empty()) return;
   Table surveyed = table;
   fit_table(surveyed, {results().survey, {}, {}});
   if (!surveyed.learned_model) return;
-  std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", problems.size());
-  time_choices(problems, favourite_choices(problems, surveyed));
+  std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", others.size());
+  time_choices(others, favourite_choices(others, surveyed));
 }
 
 void CalibrationRun::time_choices(const std::vector<CalibrationProblem>& problems,

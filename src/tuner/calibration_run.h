@@ -18,8 +18,10 @@ class CalibrationRun {
   CalibrationRun(WorkerSession& session, TrialLog& log, DeviceInfo device, size_t problems, bool terminal,
                  std::function<bool()> stop);
 
-  // Times the table's kernels: all of them on some problems, and on the others those that seem fastest by then.
-  void time_kernels(const Table& table);
+  // Times these kernels on some of the problems,
+  void survey(const std::vector<KernelConfig>& kernels);
+  // and the table's kernels on the others: those that seem fastest by what was surveyed.
+  void time_favourites(const Table& table);
   // Times what the selector of a table with a model chooses beside the fastest others.
   void hold_contests(const Table& table);
 
@@ -29,7 +31,7 @@ class CalibrationRun {
   size_t open_problems() const;
 
  private:
-  void time_favourites(const Table& table, const std::vector<CalibrationProblem>& problems);
+  std::vector<CalibrationProblem> problems(bool surveyed) const;
   void time_choices(const std::vector<CalibrationProblem>& problems, const std::vector<std::vector<Choice>>& choices);
 
   WorkerSession& session_;

@@ -26,11 +26,26 @@ std::map<std::string, double> losses_of(const PointResult& point) {
 // The kernels that may be chosen, and how far each point is from its best time with those that are.
 class Selection {
  public:
-  explicit Selection(const std::vector<PointResult>& points) : points_(points.size()) {
-    for (size_t i = 0; i < points.size(); ++i)
-      for (const auto& [id, loss] : losses_of(points[i])) kernels_[id].push_back({i, loss});
+  // Of all kernels that were measured, or of those in `pool`.
+  explicit Selection(const std::set<std::string>* pool = nullptr) : pool_(pool) {}
+
+  void add(const std::vector<PointResult>& points, double weight = 1) {
+    for (const PointResult& point : points) {
+      for (const auto& [id, loss] : losses_of(point))
+        if (pool_ == nullptr || pool_->count(id) != 0) kernels_[id].push_back({points_.size(), weight * loss});
+      points_.push_back({weight * kUncovered, weight * kUncovered, weight * kUncovered, {}});
+    }
   }
 
+  std::set<std::string> choose(size_t most) {
+    while (chosen_.size() < most && grow()) {
+    }
+    while (exchange()) {
+    }
+    return chosen_;
+  }
+
+ private:
   // Adds the kernel that takes most time off; false where none takes any. The smaller id wins a draw, since the map is
   // ordered.
   bool grow() {
@@ -63,25 +78,23 @@ class Selection {
     return true;
   }
 
-  const std::set<std::string>& chosen() const { return chosen_; }
-
- private:
   struct Served {
     size_t point;
     double loss;
   };
   struct Point {
-    double loss = kUncovered, without = kUncovered;  // with the best chosen kernel, and with the next best
+    double uncovered;      // without any kernel
+    double loss, without;  // with the best chosen kernel, and with the next best
     std::string best;
   };
 
   void update() {
-    std::fill(points_.begin(), points_.end(), Point{});
+    for (Point& point : points_) point = {point.uncovered, point.uncovered, point.uncovered, {}};
     for (const std::string& id : chosen_)
       for (const Served& one : kernels_.at(id)) {
         Point& point = points_[one.point];
         if (one.loss < point.loss)
-          point = {one.loss, point.loss, id};
+          point = {point.uncovered, one.loss, point.loss, id};
         else
           point.without = std::min(point.without, one.loss);
       }
@@ -89,7 +102,8 @@ class Selection {
 
   // By the kernel that would go, what its exchange for one that serves these points takes off.
   std::map<std::string, double> exchange_gains(const std::vector<Served>& served) const {
-    std::vector<double> loss_of(points_.size(), kUncovered);
+    std::vector<double> loss_of;
+    for (const Point& point : points_) loss_of.push_back(point.uncovered);
     for (const Served& one : served) loss_of[one.point] = one.loss;
     std::map<std::string, double> gains;
     double gain_of_all = 0;
@@ -106,6 +120,7 @@ class Selection {
 
   static constexpr double kLeastGain = 1e-9;  // what rounding cannot make up, so that exchanges end
 
+  const std::set<std::string>* pool_;
   std::map<std::string, std::vector<Served>> kernels_;
   std::vector<Point> points_;
   std::set<std::string> chosen_;
@@ -114,12 +129,25 @@ class Selection {
 }  // namespace
 
 std::set<std::string> select_portfolio(const std::vector<PointResult>& points, size_t most) {
-  Selection selection(points);
-  while (selection.chosen().size() < most && selection.grow()) {
-  }
-  while (selection.exchange()) {
-  }
-  return selection.chosen();
+  Selection selection;
+  selection.add(points);
+  return selection.choose(most);
+}
+
+std::set<std::string> portfolio_pool(const std::vector<PointResult>& points, const std::vector<PointResult>& survey,
+                                     size_t most) {
+  std::set<std::string> pool = select_portfolio(points, most);
+  pool.merge(select_portfolio(survey, most));
+  return pool;
+}
+
+std::set<std::string> select_portfolio(const std::vector<PointResult>& points, const std::vector<PointResult>& survey,
+                                       const std::set<std::string>& pool, size_t most) {
+  Selection selection(&pool);
+  const double share = static_cast<double>(survey.size()) / static_cast<double>(std::max<size_t>(1, points.size()));
+  selection.add(points, survey.empty() ? 1 : share);
+  selection.add(survey);
+  return selection.choose(most);
 }
 
 }  // namespace gemm

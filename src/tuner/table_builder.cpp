@@ -77,7 +77,7 @@ std::vector<PointResult> with_older_points(std::vector<PointResult> points, cons
 
 Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
                  const std::string& command_line, const std::vector<PointResult>& points,
-                 const std::set<std::string>& portfolio) {
+                 const std::set<std::string>& portfolio, const std::vector<PointResult>& survey) {
   Table table;
   table.device = device;
   table.provenance = device.provenance();
@@ -96,6 +96,10 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
     table.points.push_back(to_table_point(result, option));
     if (option != nullptr) kernels.emplace(config_id(option->choice.config), to_portfolio_kernel(*option));
   }
+  for (const PointResult& result : survey)
+    for (const PointOption& option : result.options)
+      if (const std::string id = config_id(option.choice.config); portfolio.count(id) != 0)
+        kernels.emplace(id, to_portfolio_kernel(option));
   for (auto& [id, kernel] : kernels) table.portfolio.push_back(std::move(kernel));
   return table;
 }

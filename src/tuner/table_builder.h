@@ -22,10 +22,11 @@ struct CalibrationResults {
   std::vector<CertificateCase> certificate;
 };
 
-// `environment` has what the worker reported; host, version, command and date are added. Without a model.
+// `environment` has what the worker reported; host, version, command and date are added. Without a model. Kernels of the
+// portfolio that serve no point are known from the survey of random problems.
 Table make_table(const DeviceInfo& device, const std::map<std::string, std::string>& environment,
                  const std::string& command_line, const std::vector<PointResult>& points,
-                 const std::set<std::string>& portfolio);
+                 const std::set<std::string>& portfolio, const std::vector<PointResult>& survey = {});
 
 // Gives the table its model, which takes seconds.
 void fit_table(Table& table, const CalibrationResults& calibration);

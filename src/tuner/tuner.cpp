@@ -63,7 +63,7 @@ class TuneRun {
       PointTuner tuner(session_, log_, progress, device_, [this] { return stopped_tuning(); });
       tune_points(tuner, progress);
       if (!stopped_tuning()) complete_portfolio(tuner);
-      if (options_.calibration > 0 && !stopped()) calibrate_portfolio();
+      if (options_.calibration > 0 && !stopped()) calibrate(tuner);
     } catch (const Error& error) {
       std::fprintf(stderr, "error: %s\n", error.what());
       failed_ = true;
@@ -148,10 +148,15 @@ class TuneRun {
     return with_older_points(std::move(results), older_);
   }
 
+  std::set<std::string> portfolio_for(const std::vector<PointResult>& points, const std::vector<PointResult>& survey) const {
+    return select_portfolio(points, survey, pool_.empty() ? portfolio_pool(points, survey, kMostPortfolioKernels) : pool_,
+                            kMostPortfolioKernels);
+  }
+
   // Points that the portfolio serves with a kernel that was no finalist there get it measured.
   void complete_portfolio(PointTuner& tuner) {
     const std::vector<PointResult> results = points();
-    const std::set<std::string> portfolio = select_portfolio(results, kMostPortfolioKernels);
+    const std::set<std::string> portfolio = portfolio_for(results, calibration_.results().survey);
     for (const PointResult& result : results) {
       const PointOption* option = served_by(result, portfolio);
       if (result.options.empty() || (option != nullptr && option->stage == Stage::finals)) continue;
@@ -164,9 +169,16 @@ class TuneRun {
     }
   }
 
-  void calibrate_portfolio() {
+  void calibrate(PointTuner& tuner) {
     if (!write_points()) return;
-    calibration_.time_kernels(table_);
+    pool_ = portfolio_pool(points(), calibration_.results().survey, kMostPortfolioKernels);
+    std::vector<KernelConfig> kernels;
+    for (const std::string& id : pool_) kernels.push_back(config_from_id(id).value());
+    calibration_.survey(kernels);
+    if (stopped()) return;
+    complete_portfolio(tuner);
+    if (!write_points() || stopped()) return;
+    calibration_.time_favourites(table_);
     if (stopped()) return;
     fit();
     certify();
@@ -185,9 +197,8 @@ class TuneRun {
   }
 
   Table table_of_points() const {
-    const std::vector<PointResult> results = points();
-    return make_table(device_, environment_, options_.command_line, results,
-                      select_portfolio(results, kMostPortfolioKernels));
+    const std::vector<PointResult> results = points(), survey = calibration_.results().survey;
+    return make_table(device_, environment_, options_.command_line, results, portfolio_for(results, survey), survey);
   }
 
   // With a model of what calibration has by now, or of the older table where that has seen more.
@@ -277,6 +288,7 @@ class TuneRun {
   CandidateRanker ranker_;
   std::vector<std::vector<Choice>> candidates_;  // of each shape
   CalibrationRun calibration_;
+  std::set<std::string> pool_;  // what is surveyed, and the portfolio chosen from; empty before
   size_t current_ = 0, prefetched_ = 0;
   Clock::time_point start_ = Clock::now();
   Table table_;
