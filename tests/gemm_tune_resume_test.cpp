@@ -26,7 +26,7 @@ TEST_F(GemmTune, ADryRunKnowsWhatIsDone) {
   EXPECT_EQ(shapes_line({}), "shapes          2");
   ASSERT_EQ(run(quick("small.csv")).status, 0);
   const std::string log = read(table_ + "l");
-  EXPECT_EQ(shapes_line({}), "shapes          2, of which 1 are done already");
+  EXPECT_EQ(shapes_line({}), "shapes          2, 1 of them done already");
   EXPECT_EQ(shapes_line({"--fresh"}), "shapes          2");
   // A log of another search space is no help.
   Json space;

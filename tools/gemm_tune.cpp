@@ -219,7 +219,7 @@ int dry_run(const Arguments& a) {
   std::printf("device          %s, %d SMs\n", device.name.c_str(), device.sm_count);
   std::printf("search space    %zu combinations, %zu valid configurations\n", plan.combinations, plan.valid_configs);
   const std::string done_already =
-      plan.shapes_done > 0 ? ", of which " + std::to_string(plan.shapes_done) + " are done already" : "";
+      plan.shapes_done > 0 ? ", " + std::to_string(plan.shapes_done) + " of them done already" : "";
   std::printf("shapes          %zu%s\n", plan.shapes, done_already.c_str());
   std::printf("candidates      %zu trials of %zu different kernels after pre-ranking\n", plan.candidates, plan.kernels);
   std::printf("estimated time  about %.0f minutes on %d cores\n", std::max(1.0, plan.minutes), cores);

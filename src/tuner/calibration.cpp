@@ -56,6 +56,8 @@ void Calibrator::run_tasks(Stage stage) {
     const std::vector<Choice> choices = without_hung(all);
     // A contest proves nothing unless everyone takes part.
     const bool is_of_use = stage == Stage::certificate ? choices.size() == all.size() : !choices.empty();
+    if (!is_of_use && stage == Stage::certificate)
+      progress_.message("no part of the certificate, since a kernel hangs: " + to_string(problem));
     if (is_of_use && !measure(problem, choices, stage)) break;
     progress_.point_done();
   }
@@ -63,16 +65,16 @@ void Calibrator::run_tasks(Stage stage) {
 }
 
 std::vector<Choice> Calibrator::without_hung(std::vector<Choice> choices) const {
-  std::erase_if(choices, [&](const Choice& choice) { return hung_kernels_.count(config_id(choice.config)) != 0; });
+  std::erase_if(choices, [&](const Choice& choice) { return hung_.count(config_id(choice.config)) != 0; });
   return choices;
 }
 
 // A kernel of the table that is wrong or hangs is news, if it has not been said of this one before.
 void Calibrator::failed(const Choice& choice, const Problem& problem, const Outcome& outcome) {
   progress_.failed();
-  if (outcome.invalidity == Invalidity::timeout && hung_kernels_.insert(config_id(choice.config)).second)
-    progress_.message("a kernel of the table hangs and is not timed any more: " + to_string(choice) + " on " +
-                      to_string(problem));
+  if (outcome.invalidity == Invalidity::timeout && hung_.insert(config_id(choice.config)).second)
+    progress_.message("a kernel of the table ran or was built beyond its time limit, and is left out from here on: " +
+                      to_string(choice) + " on " + to_string(problem));
   if (outcome.invalidity == Invalidity::correctness && wrong_kernels_.insert(config_id(choice.config)).second)
     progress_.message("a kernel of the table is wrong: " + to_string(choice) + " on " + to_string(problem) + ": " +
                       outcome.reason);

@@ -16,9 +16,11 @@ namespace gemm {
 
 class Calibrator {
  public:
-  // `stop` is asked between problems.
-  Calibrator(WorkerSession& session, TrialLog& log, Progress& progress, std::function<bool()> stop)
-      : session_(session), log_(log), progress_(progress), stop_(std::move(stop)) {}
+  // `stop` is asked between problems. Kernels in `hung` are left out, since each hang costs the whole time limit; those that
+  // hang come into it.
+  Calibrator(WorkerSession& session, TrialLog& log, Progress& progress, std::function<bool()> stop,
+             std::set<std::string>& hung)
+      : session_(session), log_(log), progress_(progress), stop_(std::move(stop)), hung_(hung) {}
 
   // Measures what the log does not have yet of the choices for each problem. Problems that were tuned, for example by hand,
   // are passed over.
@@ -39,6 +41,7 @@ class Calibrator {
   TrialLog& log_;
   Progress& progress_;
   std::function<bool()> stop_;
+  std::set<std::string>& hung_;
   struct Task {
     Problem problem;
     std::vector<Choice> choices;
@@ -46,7 +49,6 @@ class Calibrator {
   std::vector<Task> tasks_;  // of this run
   size_t current_ = 0, prefetched_ = 0;
   std::set<std::string> wrong_kernels_;
-  std::set<std::string> hung_kernels_;  // left out of the problems that follow: each hang costs the whole time limit
 };
 
 }  // namespace gemm

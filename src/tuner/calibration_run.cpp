@@ -44,7 +44,7 @@ void CalibrationRun::time_favourites(const Table& table) {
 void CalibrationRun::time_choices(const std::vector<CalibrationProblem>& problems,
                                   const std::vector<std::vector<Choice>>& choices) {
   Progress progress(terminal_, problems.size());
-  Calibrator(session_, log_, progress, stop_).run(problems, choices);
+  Calibrator(session_, log_, progress, stop_, hung_kernels_).run(problems, choices);
 }
 
 // What the certificate compares depends on the model that is fitted to all the others.
@@ -57,7 +57,7 @@ void CalibrationRun::hold_contests(const Table& table) {
   if (contests.empty()) return;
   std::fprintf(stderr, "timing the selector's choice and its rivals side by side on %zu others\n", contests.size());
   Progress progress(terminal_, contests.size());
-  Calibrator(session_, log_, progress, stop_).hold(contests);
+  Calibrator(session_, log_, progress, stop_, hung_kernels_).hold(contests);
 }
 
 CalibrationResults CalibrationRun::results() const {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tuner/calibration_problems.h"
@@ -40,6 +42,7 @@ class CalibrationRun {
   bool terminal_;
   std::function<bool()> stop_;
   std::vector<CalibrationProblem> problems_;
+  std::set<std::string> hung_kernels_;  // in this run
 };
 
 }  // namespace gemm

@@ -8,13 +8,14 @@
 #include "kernels/kernel_spec.h"
 #include "tuner/calibration_problems.h"
 #include "tuner/candidates.h"
+#include "tuner/worker.h"
 
 namespace gemm {
 namespace {
 
-// On an H200 with 16 cores, 187 problems (2,708 kernels by this plan) took 310 s, in which the compilers worked three
-// quarters of the time; 800 surveyed problems took 112 s, 4,200 of favourites 95 s, fits 31 s and contests 14 s.
-constexpr double kCompileSeconds = 1.7;       // per kernel and core, waiting and neighbours' kernels included
+// On an H200, 187 problems (2,708 kernels by this plan) took 310 s, which kept 12 compilers busy; 800 surveyed problems took
+// 112 s, 4,200 of favourites 95 s, fits 31 s and contests 14 s.
+constexpr double kCompileSeconds = 1.4;       // per kernel and thread, neighbours' kernels included
 constexpr double kPointSeconds = 0.7;         // of measuring
 constexpr double kRunsPerCandidate = 12;      // of a slow kernel
 constexpr double kSurveyedSeconds = 0.14;     // per problem of the calibration, with the compiling
@@ -52,7 +53,7 @@ TunePlan plan_tuning(const SearchSpace& space, const std::vector<Shape>& shapes,
         kPointSeconds + kRunsPerCandidate * static_cast<double>(choices.size()) * 1.5e-6 * floor_us(device, shape.problem);
   }
   plan.kernels = kernels.size();
-  const double compiling_s = kCompileSeconds * static_cast<double>(plan.kernels) / std::max(1, cores - 1);
+  const double compiling_s = kCompileSeconds * static_cast<double>(plan.kernels) / compile_threads(cores);
   plan.minutes = (std::max(measuring_s, compiling_s) + calibration_seconds(calibration, device.emulated, done)) / 60;
   return plan;
 }

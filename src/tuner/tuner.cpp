@@ -23,9 +23,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Problems whose kernels are compiled ahead. Some need fifty new ones and some none, and some keep the GPU busy for seconds.
-// The compilers of 16 cores were idle for a third of the time with 6 problems (H200, 187 of them in 408 s), and for a
-// quarter with 16 (310 s). More than the kernels that may be loaded (BuildCache) would be compiled for nothing.
-constexpr size_t kPrefetchedPoints = 32;
+// On an H200, 187 problems took 408 s with 6, and 310 s with 16, which kept 12 compilers busy nearly all the time. The
+// kernels of 32 would at times be more than may be loaded (BuildCache).
+constexpr size_t kPrefetchedPoints = 24;
 constexpr size_t kNeighbours = 3;      // tuned problems whose winners are tried too
 constexpr double kTableSeconds = 30;   // between two writes of the table while tuning
 constexpr size_t kPortfolioTries = 3;  // portfolio kernels measured for a point whose own kernels are not in it
@@ -201,7 +201,8 @@ class TuneRun {
     return make_table(device_, environment_, options_.command_line, results, portfolio_for(results, survey), survey);
   }
 
-  // With a model of what calibration has by now, or of the older table where that has seen more.
+  // With a model of what calibration has by now, or of the older table where that has seen clearly more
+  // (keep_older_calibration).
   void fit() {
     table_ = table_of_points();
     fit_table(table_, calibration_.results());

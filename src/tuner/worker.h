@@ -15,4 +15,7 @@ using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
 // opened, 3 when the device failed under a candidate and this process must not use it any further.
 int run_worker(int fd, const DeviceFactory& open_device, const TimeModel& time_model);
 
+// Threads that compile on a machine with so many cores: all but the one that times.
+int compile_threads(int cores);
+
 }  // namespace gemm

@@ -42,10 +42,11 @@ struct Operand {
   static constexpr int kTotal = (kAlongK ? kRows : kDepth) * kPerLine;
   static constexpr int kCopies = (kTotal + kThreads - 1) / kThreads;
   static constexpr bool kEven = kTotal % kThreads == 0;
-  // The narrower operand of a tile goes through L1. It is the one that may be so small that every block asks for the same
-  // few lines, and L2 hands out a line's 64 bytes only about every nanosecond: 300000x24x24 NN with tiles of 32x32x8 took
-  // 138 us, and 24 through L1. The wider one, read once, would only drive it out of L1 (512x512x512 NN with 64x8x64: 14.2 us
-  // instead of 12.2). Of equals both do, unless stages are deep: those are for long k (64x64x32: 4 % slower).
+  // Of 16-byte copies (narrower ones always do) those of the tile's narrower operand go through L1. In a tile that suits its
+  // problem that is the one that may be so small that every block asks for the same few lines, and L2 seems to serve 64
+  // bytes of one line only every 1 to 3 ns: 300000x24x24 NN with tiles of 32x32x8 took 138 us, and 24 through L1. The wider
+  // one, read once, would only drive it out of L1 (512x512x512 NN with 64x8x64: 14.2 us instead of 12.2). Of equals both do,
+  // unless stages are deep: those are for long k (64x64x32: 4 % slower).
   static constexpr int kOtherRows = IsA ? kConfig.BN : kConfig.BM;
   static constexpr bool kThroughL1 = kRows < kOtherRows || (kRows == kOtherRows && kDepth <= 16);
   using Offset = LongOffset<V.long_ld>;
