@@ -138,7 +138,7 @@ TEST(Portfolio, NeverMoreThanTheLimit) {
 }
 
 // Kernel 5 wins no point, but what lies between them.
-TEST(Portfolio, ASurveyCountsAsTheProblemsDo) {
+TEST(Portfolio, ASurveyCountsAsMuchAsThePoints) {
   const std::vector<PointResult> points = {point(1, {{2, 10}, {5, 10.5}}), point(2, {{3, 10}, {5, 10.6}})};
   const std::vector<PointResult> survey = {point(3, {{5, 10}, {2, 14}}), point(4, {{5, 10}, {3, 14}})};
   EXPECT_EQ(select_portfolio(points, 2), (std::set<std::string>{id(2), id(3)}));

@@ -19,7 +19,7 @@ constexpr double kOpPenalty = 1.0;
 // log of an H200 (docs/performance.md, "Calibration with favourites"), choices were 0.2 % faster with 0.93 than with 0.97,
 // and no faster with 0.91 or 0.87.
 constexpr double kClearlyFaster = 0.93;
-// Nor is it chosen by prediction for larger batches, of which the committed table's calibration had none: what
+// Nor is it chosen by prediction for larger batches, of which no calibration had any (tuner/calibration_problems.cpp): what
 // is said of it knows nothing of the time that each matrix takes.
 constexpr int64_t kMostBatch = 4096;
 constexpr size_t kMostCandidates = 16;  // more are seldom offered

@@ -34,11 +34,11 @@ void CalibrationRun::survey(const std::vector<KernelConfig>& kernels) {
 void CalibrationRun::time_favourites(const Table& table) {
   const std::vector<CalibrationProblem> others = problems(false);
   if (others.empty()) return;
-  Table surveyed = table;
-  fit_table(surveyed, {results().survey, {}, {}});
-  if (!surveyed.learned_model) return;
+  Table fitted = table;
+  fit_table(fitted, {surveyed(), {}, {}});
+  if (!fitted.learned_model) return;
   std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", others.size());
-  time_choices(others, favourite_choices(others, surveyed));
+  time_choices(others, favourite_choices(others, fitted));
 }
 
 void CalibrationRun::time_choices(const std::vector<CalibrationProblem>& problems,
@@ -60,16 +60,29 @@ void CalibrationRun::hold_contests(const Table& table) {
   Calibrator(session_, log_, progress, stop_, hung_kernels_).hold(contests);
 }
 
+// Nothing where nothing was timed, or where the problem was tuned as well.
+const Evidence* CalibrationRun::evidence_of(const CalibrationProblem& one) const {
+  const auto found = log_.evidence().find(to_string(one.problem));
+  return found != log_.evidence().end() && found->second.only_calibration() ? &found->second : nullptr;
+}
+
+std::vector<PointResult> CalibrationRun::surveyed() const {
+  std::vector<PointResult> results;
+  for (const CalibrationProblem& one : problems_)
+    if (const Evidence* evidence = evidence_of(one); evidence != nullptr && one.survey && !one.certificate)
+      results.push_back(evaluate(*evidence));
+  return results;
+}
+
 CalibrationResults CalibrationRun::results() const {
-  CalibrationResults results;
+  CalibrationResults results{surveyed(), {}, {}};
   for (const CalibrationProblem& one : problems_) {
-    const auto found = log_.evidence().find(to_string(one.problem));
-    if (found == log_.evidence().end() || !found->second.only_calibration()) continue;
-    PointResult result = evaluate(found->second);
+    const Evidence* evidence = evidence_of(one);
+    if (evidence == nullptr) continue;
     if (one.certificate)
-      results.certificate.push_back({std::move(result), one.box});
-    else
-      (one.survey ? results.survey : results.favourites).push_back(std::move(result));
+      results.certificate.push_back({evaluate(*evidence), one.box});
+    else if (!one.survey)
+      results.favourites.push_back(evaluate(*evidence));
   }
   return results;
 }

@@ -29,11 +29,14 @@ class CalibrationRun {
 
   // Of this run and of those before it that the log has.
   CalibrationResults results() const;
+  // What results() has of the survey, at a fraction of its cost.
+  std::vector<PointResult> surveyed() const;
   // Problems on which nothing was timed yet.
   size_t open_problems() const;
 
  private:
   std::vector<CalibrationProblem> problems(bool surveyed) const;
+  const Evidence* evidence_of(const CalibrationProblem& one) const;
   void time_choices(const std::vector<CalibrationProblem>& problems, const std::vector<std::vector<Choice>>& choices);
 
   WorkerSession& session_;

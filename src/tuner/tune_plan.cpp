@@ -14,13 +14,13 @@ namespace gemm {
 namespace {
 
 // On an H200, 187 problems (2,708 kernels by this plan) took 310 s, which kept 12 compilers busy; 800 surveyed problems took
-// 112 s, 4,200 of favourites 95 s, fits 31 s and contests 14 s.
+// 105 s, 4,200 of favourites 95 s, fits 35 s and contests 14 s.
 constexpr double kCompileSeconds = 1.4;       // per kernel and thread, neighbours' kernels included
 constexpr double kPointSeconds = 0.7;         // of measuring
 constexpr double kRunsPerCandidate = 12;      // of a slow kernel
-constexpr double kSurveyedSeconds = 0.14;     // per problem of the calibration, with the compiling
+constexpr double kSurveyedSeconds = 0.13;     // per problem of the calibration, with the compiling
 constexpr double kFavouritesSeconds = 0.023;  // per problem of which only favourites are timed
-constexpr double kFitSeconds = 45;            // of fits and contests, once
+constexpr double kFitSeconds = 50;            // of fits and contests, once
 
 double calibration_seconds(int problems, bool tiny, const EvidenceMap& done) {
   double seconds = 0;

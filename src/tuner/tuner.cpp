@@ -156,7 +156,7 @@ class TuneRun {
   // Points that the portfolio serves with a kernel that was no finalist there get it measured.
   void complete_portfolio(PointTuner& tuner) {
     const std::vector<PointResult> results = points();
-    const std::set<std::string> portfolio = portfolio_for(results, calibration_.results().survey);
+    const std::set<std::string> portfolio = portfolio_for(results, calibration_.surveyed());
     for (const PointResult& result : results) {
       const PointOption* option = served_by(result, portfolio);
       if (result.options.empty() || (option != nullptr && option->stage == Stage::finals)) continue;
@@ -171,7 +171,7 @@ class TuneRun {
 
   void calibrate(PointTuner& tuner) {
     if (!write_points()) return;
-    pool_ = portfolio_pool(points(), calibration_.results().survey, kMostPortfolioKernels);
+    pool_ = portfolio_pool(points(), calibration_.surveyed(), kMostPortfolioKernels);
     std::vector<KernelConfig> kernels;
     for (const std::string& id : pool_) kernels.push_back(config_from_id(id).value());
     calibration_.survey(kernels);
@@ -197,7 +197,7 @@ class TuneRun {
   }
 
   Table table_of_points() const {
-    const std::vector<PointResult> results = points(), survey = calibration_.results().survey;
+    const std::vector<PointResult> results = points(), survey = calibration_.surveyed();
     return make_table(device_, environment_, options_.command_line, results, portfolio_for(results, survey), survey);
   }
 
