@@ -185,6 +185,35 @@ TEST_F(ModelFit, OneMeasuredProblemChangesOthersLittle) {
   EXPECT_LT(after_us, 2 * before_us);
 }
 
+// Where the kernel that random problems speak for was slow on tuned ones, it is not chosen between those.
+TEST_F(ModelFit, LearnsFromPointsToo) {
+  table_.points.clear();
+  const Problem between = packed_problem(900, 900, 900);
+  const auto chosen = [&] {
+    return choose(&table_, between, table_.device, kWorkspaceBytes).candidates.front().choice.config;
+  };
+  const CalibrationResults random{fit_, {}, {}};
+  fit_table(table_, random, {});
+  const int problems = table_.learned_model->problems;
+  const KernelConfig favourite = chosen();
+
+  std::vector<CalibrationProblem> tuned;
+  for (int64_t size = 400; size <= 1600; size += 64) tuned.push_back({packed_problem(size, size, size)});
+  const auto choices = survey_choices(tuned, configs_of(table_), table_.device);
+  std::vector<PointResult> points;
+  for (size_t i = 0; i < tuned.size(); ++i) {
+    points.push_back(measured(table_, tuned[i].problem, choices[i], Stage::screen));
+    for (PointOption& option : points.back().options)
+      if (option.choice.config == favourite) option.time_us.median *= 3;
+  }
+  fit_table(table_, random, points);
+  EXPECT_EQ(table_.learned_model->problems, problems + static_cast<int>(points.size()));
+  EXPECT_NE(chosen(), favourite);
+
+  fit_table(table_, {}, points);
+  EXPECT_FALSE(table_.learned_model) << "points alone are no calibration";
+}
+
 TEST_F(ModelFit, IsKeptWhereANewTableKnowsLess) {
   fit_model(table_, {fit_.begin(), fit_.begin() + 12});
   table_.certificate = make_certificate(table_, certificate_);

@@ -80,6 +80,29 @@ TEST(Points, TiesAreBrokenInAFixedOrder) {
   }
 }
 
+TEST(Statistics, SamplesThatDoNotAgreeAreTakenAgain) {
+  using Samples = std::vector<double>;
+  EXPECT_FALSE(disturbed({10, 10.5, 10.9}));
+  EXPECT_FALSE(disturbed({10, 10.1, 900})) << "the median is right";
+  EXPECT_TRUE(disturbed({34, 758, 1072}));
+  EXPECT_TRUE(disturbed({10, 13}));
+  EXPECT_FALSE(disturbed({}));
+  EXPECT_FALSE(disturbed({0, 5, 9})) << "not a time, which no repetition mends";
+
+  const auto measured = [](const std::vector<Samples>& turns, size_t& calls) {
+    return undisturbed([&] { return turns[calls++]; });
+  };
+  size_t calls = 0;
+  EXPECT_EQ(measured({{10, 10, 10}}, calls), (Samples{10, 10, 10}));
+  EXPECT_EQ(calls, 1u);
+  calls = 0;
+  EXPECT_EQ(measured({{34, 758, 1072}, {33, 34, 34}}, calls), (Samples{33, 34, 34}));
+  EXPECT_EQ(calls, 2u);
+  calls = 0;
+  EXPECT_EQ(measured({{1, 2, 2}, {1, 3, 3}, {1, 4, 4}}, calls), (Samples{1, 4, 4})) << "a kernel that is never steady";
+  EXPECT_EQ(calls, 3u);
+}
+
 TEST(Points, WrongOrImplausibleTrialsAreOut) {
   Trial wrong = timed({config(3)}, 1), zero = timed({config(4)}, 0), infinite = timed({config(5)}, 1);
   wrong.outcome.invalidity = Invalidity::correctness;

@@ -30,12 +30,13 @@ void CalibrationRun::survey(const std::vector<KernelConfig>& kernels) {
   time_choices(some, survey_choices(some, kernels, device_));
 }
 
-// Only what was surveyed says which ones they are, so that the same command finds the same in the log.
+// Only what was surveyed says which ones they are, so that the same command finds the same in the log, and one with more
+// shapes most of it.
 void CalibrationRun::time_favourites(const Table& table) {
   const std::vector<CalibrationProblem> others = problems(false);
   if (others.empty()) return;
   Table fitted = table;
-  fit_table(fitted, {surveyed(), {}, {}});
+  fit_table(fitted, {surveyed(), {}, {}}, {});
   if (!fitted.learned_model) return;
   std::fprintf(stderr, "timing those that seem fastest by then on %zu more\n", others.size());
   time_choices(others, favourite_choices(others, fitted));

@@ -27,6 +27,19 @@ bool plausible(const std::vector<double>& samples_us) {
          std::all_of(samples_us.begin(), samples_us.end(), [](double us) { return std::isfinite(us) && us > 0; });
 }
 
+bool disturbed(const std::vector<double>& samples_us) {
+  constexpr double kMostAboveShortest = 1.1;
+  return plausible(samples_us) &&
+         summarise(samples_us).median > kMostAboveShortest * *std::min_element(samples_us.begin(), samples_us.end());
+}
+
+std::vector<double> undisturbed(const std::function<std::vector<double>()>& measure) {
+  constexpr int kAttempts = 3;
+  std::vector<double> samples_us = measure();
+  for (int attempt = 1; attempt < kAttempts && disturbed(samples_us); ++attempt) samples_us = measure();
+  return samples_us;
+}
+
 double tie_margin(const TimeStats& best) {
   if (best.n == 0 || best.median <= 0) return kTieMargin;
   // For a normal distribution p80 - p20 is 1.68 standard deviations, and the median's standard error 1.25 / sqrt(n) of one.

@@ -104,9 +104,11 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
   return table;
 }
 
-void fit_table(Table& table, const CalibrationResults& calibration) {
+void fit_table(Table& table, const CalibrationResults& calibration, const std::vector<PointResult>& points) {
   std::vector<PointResult> measured = calibration.survey;
   measured.insert(measured.end(), calibration.favourites.begin(), calibration.favourites.end());
+  const bool any = std::any_of(measured.begin(), measured.end(), [](const auto& result) { return !result.options.empty(); });
+  if (any) measured.insert(measured.end(), points.begin(), points.end());
   fit_model(table, measured);
 }
 

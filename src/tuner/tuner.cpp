@@ -205,7 +205,7 @@ class TuneRun {
   // (keep_older_calibration).
   void fit() {
     table_ = table_of_points();
-    fit_table(table_, calibration_.results());
+    fit_table(table_, calibration_.results(), points());
     fitted_problems_ = table_.learned_model ? table_.learned_model->problems : 0;
     is_fitted_ = true;
     keeps_older_model_ = keep_older_calibration(table_, older_);
@@ -272,11 +272,10 @@ class TuneRun {
     if (!table_.learned_model && options_.calibration > 0)
       std::fprintf(stderr, "no model could be fitted: the selector has nothing but the tuned points\n");
     if (keeps_older_model_)
-      std::fprintf(
-          stderr,
-          "the older table's model is kept: it was fitted to %d random problems, and this run has %d; %zu of %zu kernels "
-          "are not in it. A larger --calibration replaces it\n",
-          table_.learned_model->problems, fitted_problems_, without_traits, table_.portfolio.size());
+      std::fprintf(stderr,
+                   "the older table's model is kept: it was fitted to %d problems, and this run has %d; %zu of %zu kernels "
+                   "are not in it. A larger --calibration replaces it\n",
+                   table_.learned_model->problems, fitted_problems_, without_traits, table_.portfolio.size());
   }
 
   const TuneOptions& options_;

@@ -19,8 +19,9 @@ STEP_SECONDS = 60  # a step that takes longer hangs
 REPORT = re.compile(r"gemm drop-in: (\d+) served, (\d+) forwarded(.*)")
 
 
-def median_ms(run, synchronize, samples=15, sample_ms=4.0):
-    """Median wall time of one run, launch and work: samples of several runs, between two synchronisations each."""
+def median_ms(run, synchronize, samples=15, sample_ms=20.0, warm_up_s=0.3):
+    """Median wall time of one run, launch and work: samples of several runs, between two synchronisations each. Steps of
+    many small kernels wait for Python, so they need a warm processor and samples of several steps."""
 
     def timed(repeats):
         synchronize()
@@ -32,8 +33,10 @@ def median_ms(run, synchronize, samples=15, sample_ms=4.0):
 
     for _ in range(3):  # kernels are compiled and chosen, caches filled
         timed(1)
-    repeats = max(1, min(500, round(sample_ms / max(timed(3), 1e-3))))
-    timed(repeats)
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < warm_up_s:
+        timed(3)
+    repeats = max(1, min(2000, round(sample_ms / max(timed(3), 1e-3))))
     return statistics.median(timed(repeats) for _ in range(samples))
 
 

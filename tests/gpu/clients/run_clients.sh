@@ -83,7 +83,7 @@ else
 fi
 if has_module torch; then
   run PyTorch python3 "$here/pytorch_client.py" PyTorch
-  # By default PyTorch asks cublasLt to add the bias of a linear layer, which is forwarded. With this variable it does not.
+  # By default PyTorch asks cublasLt to add the bias of a linear layer. With this variable it does not.
   DISABLE_ADDMM_CUDA_LT=1 run 'PyTorch without cublasLt' python3 "$here/pytorch_client.py" 'PyTorch, no Lt' \
     'linear 4096x1024x1024' 'transformer training'
 else
