@@ -51,7 +51,7 @@ struct TimeNetwork {
 struct LearnedModel {
   static constexpr size_t kMostNetworks = 8;
   std::vector<TimeNetwork> networks;
-  int problems = 0;  // that it was fitted on, random ones and points
+  int problems = 0;  // random ones, that it was fitted on; tuned points not counted
 };
 
 ProblemInputs problem_inputs(const CostProblem& problem);

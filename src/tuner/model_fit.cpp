@@ -71,7 +71,8 @@ KernelInputs kernel_inputs(const KernelConfig& c) {
 
 class Fit {
  public:
-  Fit(Table& table, const std::vector<PointResult>& measured) : table_(table), cublas_(table.portfolio.size()) {
+  Fit(Table& table, const std::vector<PointResult>& random, const std::vector<PointResult>& points)
+      : table_(table), cublas_(table.portfolio.size()) {
     for (size_t i = 0; i < table_.portfolio.size(); ++i) {
       const PortfolioKernel& kernel = table_.portfolio[i];
       number_of_[kernel.id] = i;
@@ -83,19 +84,20 @@ class Fit {
     for (KernelInputs& inputs : kernels_) scale.apply(inputs);
     kernels_.emplace_back();  // cuBLAS, of which nothing is known
     is_measured_.resize(kernels_.size());
-    for (const PointResult& result : measured) add(result);
+    for (const PointResult& result : random) random_problems_ += add(result);
+    for (const PointResult& result : points) add(result);
   }
 
   void run() {
     table_.learned_model.reset();
     for (PortfolioKernel& kernel : table_.portfolio) kernel.traits.clear();
-    if (problems_.empty()) return;
+    if (random_problems_ == 0) return;
     for (FitProblem& problem : problems_) {
       problem_scale_.apply(problem.inputs);
       for (FitRow& row : problem.rows) choice_scale_.apply(row.inputs);
     }
     LearnedModel model;
-    model.problems = measured_problems_;
+    model.problems = random_problems_;
     std::vector<std::future<FittedNetwork>> networks;  // each takes seconds, and a core
     for (uint64_t seed = 1; seed <= kNetworks; ++seed)
       networks.push_back(std::async(std::launch::async, [this, seed] { return fit_network(problems_, kernels_, seed); }));
@@ -104,16 +106,18 @@ class Fit {
   }
 
  private:
-  // With its relaid problems, since the model is about products alone: those on copies are of another problem.
-  void add(const PointResult& result) {
+  // With its relaid problems, since the model is about products alone: those on copies are of another problem. False where
+  // none of these kernels was timed.
+  bool add(const PointResult& result) {
     // A single kernel says something too: it may be so much faster there that no other was worth timing.
-    if (std::none_of(result.options.begin(), result.options.end(), [&](const auto& o) { return number_of(o); })) return;
+    if (std::none_of(result.options.begin(), result.options.end(), [&](const auto& o) { return number_of(o); }))
+      return false;
     double best_us = result.cublas_us.value_or(std::numeric_limits<double>::infinity());
     for (const PointOption& option : result.options)
       if (number_of(option)) best_us = std::min(best_us, option.time_us.median);
-    ++measured_problems_;
     for (const Relayout relayout : {Relayout::none, Relayout::a, Relayout::b, Relayout::ab})
       add_product(result, relayout, best_us);
+    return true;
   }
 
   // The choices with that relayout. How near a choice is to the best time, copies and all, makes its weight.
@@ -174,7 +178,7 @@ class Fit {
   std::vector<KernelCost> costs_;
   std::vector<KernelInputs> kernels_;
   std::vector<bool> is_measured_;
-  int measured_problems_ = 0;
+  int random_problems_ = 0;
   std::vector<FitProblem> problems_;
   Scale<kProblemInputs> problem_scale_;
   Scale<kChoiceInputs> choice_scale_;
@@ -182,6 +186,8 @@ class Fit {
 
 }  // namespace
 
-void fit_model(Table& table, const std::vector<PointResult>& measured) { Fit(table, measured).run(); }
+void fit_model(Table& table, const std::vector<PointResult>& random, const std::vector<PointResult>& points) {
+  Fit(table, random, points).run();
+}
 
 }  // namespace gemm

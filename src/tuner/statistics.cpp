@@ -35,9 +35,12 @@ bool disturbed(const std::vector<double>& samples_us) {
 
 std::vector<double> undisturbed(const std::function<std::vector<double>()>& measure) {
   constexpr int kAttempts = 3;
-  std::vector<double> samples_us = measure();
-  for (int attempt = 1; attempt < kAttempts && disturbed(samples_us); ++attempt) samples_us = measure();
-  return samples_us;
+  std::vector<double> best_us = measure();
+  for (int attempt = 1; attempt < kAttempts && disturbed(best_us); ++attempt) {
+    std::vector<double> again_us = measure();
+    if (!disturbed(again_us) || summarise(again_us).median < summarise(best_us).median) best_us = std::move(again_us);
+  }
+  return best_us;
 }
 
 double tie_margin(const TimeStats& best) {

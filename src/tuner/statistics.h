@@ -18,11 +18,11 @@ TimeStats summarise(std::vector<double> samples_us);
 // True when there is a sample and all are finite and above zero: a failed launch must not win.
 bool plausible(const std::vector<double>& samples_us);
 
-// True when the median is more than 10 % above the shortest sample, so that most of them took longer than the kernel needs:
-// where the thread that launches has to wait for a processor, for one.
+// True when the median is more than 10 % above the shortest sample: what it says is not how long the kernel takes. The
+// thread that launches may have had to wait for a processor.
 bool disturbed(const std::vector<double>& samples_us);
 
-// What `measure` returns, which is called up to three times until its samples agree.
+// What `measure` returns, which is called up to three times until its samples agree; else the samples with the least median.
 std::vector<double> undisturbed(const std::function<std::vector<double>()>& measure);
 
 // Largest relative difference to `best` that is still a tie: 0.5 %, or twice the standard error of the median where that is

@@ -14,9 +14,10 @@
 namespace gemm {
 namespace {
 
-// From this share of an older model's problems on, a new one replaces it: a few problems fail, or become points, from run to
-// run, and the older model knows nothing of kernels that are new in the portfolio (19 of 64 in one run, for one problem).
-constexpr double kNearlyAsMany = 0.9;
+// From this share of an older model's random problems on, a new one replaces it: half the problems cost choices 0.3 %
+// (docs/performance.md, "What a longer calibration is worth"), and the older model knows nothing of kernels that are new in
+// the portfolio (19 of 64 in one run).
+constexpr double kEnoughProblems = 0.5;
 
 std::map<std::string, std::string> method_of(const DeviceInfo& device) {
   if (device.emulated)
@@ -105,11 +106,9 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
 }
 
 void fit_table(Table& table, const CalibrationResults& calibration, const std::vector<PointResult>& points) {
-  std::vector<PointResult> measured = calibration.survey;
-  measured.insert(measured.end(), calibration.favourites.begin(), calibration.favourites.end());
-  const bool any = std::any_of(measured.begin(), measured.end(), [](const auto& result) { return !result.options.empty(); });
-  if (any) measured.insert(measured.end(), points.begin(), points.end());
-  fit_model(table, measured);
+  std::vector<PointResult> random = calibration.survey;
+  random.insert(random.end(), calibration.favourites.begin(), calibration.favourites.end());
+  fit_model(table, random, points);
 }
 
 void certify_table(Table& table, const CalibrationResults& calibration) {
@@ -119,7 +118,7 @@ void certify_table(Table& table, const CalibrationResults& calibration) {
 
 bool keep_older_calibration(Table& table, const Table& older) {
   if (!older.learned_model) return false;
-  if (table.learned_model && table.learned_model->problems >= kNearlyAsMany * older.learned_model->problems) return false;
+  if (table.learned_model && table.learned_model->problems >= kEnoughProblems * older.learned_model->problems) return false;
   table.learned_model = older.learned_model;
   for (PortfolioKernel& kernel : table.portfolio) {
     const PortfolioKernel* before = older.find_kernel(kernel.id);

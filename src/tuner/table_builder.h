@@ -28,14 +28,13 @@ Table make_table(const DeviceInfo& device, const std::map<std::string, std::stri
                  const std::string& command_line, const std::vector<PointResult>& points,
                  const std::set<std::string>& portfolio, const std::vector<PointResult>& survey = {});
 
-// Gives the table its model, which takes seconds; none without random problems on which a kernel was right. Points take part
-// too, with everything that was measured on them: random problems are seldom square, a power of two in each dimension, or a
-// large batch.
+// Gives the table its model, which takes seconds (model_fit.h). Points take part too, with all that the log has of them, for
+// random problems are seldom square, a power of two in each dimension, or a large batch.
 void fit_table(Table& table, const CalibrationResults& calibration, const std::vector<PointResult>& points);
 // And the certificate of that model, with the curve of quality against the portfolio's size.
 void certify_table(Table& table, const CalibrationResults& calibration);
 
-// Where the older table's model was fitted on clearly more problems than the new one's, which has just begun or
+// Where the older table's model was fitted on more than twice the new one's random problems, since that has just begun or
 // leaves them out: that model, its traits for the kernels that are still there, and its certificate where all of them are.
 // Returns whether that is so.
 bool keep_older_calibration(Table& table, const Table& older);

@@ -201,7 +201,7 @@ class TuneRun {
     return make_table(device_, environment_, options_.command_line, results, portfolio_for(results, survey), survey);
   }
 
-  // With a model of what calibration has by now, or of the older table where that has seen clearly more
+  // With a model of what calibration has by now, or of the older table where that has seen far more
   // (keep_older_calibration).
   void fit() {
     table_ = table_of_points();
@@ -272,10 +272,11 @@ class TuneRun {
     if (!table_.learned_model && options_.calibration > 0)
       std::fprintf(stderr, "no model could be fitted: the selector has nothing but the tuned points\n");
     if (keeps_older_model_)
-      std::fprintf(stderr,
-                   "the older table's model is kept: it was fitted to %d problems, and this run has %d; %zu of %zu kernels "
-                   "are not in it. A larger --calibration replaces it\n",
-                   table_.learned_model->problems, fitted_problems_, without_traits, table_.portfolio.size());
+      std::fprintf(
+          stderr,
+          "the older table's model is kept: it was fitted to %d random problems, and this run has %d; %zu of %zu kernels "
+          "are not in it. A larger --calibration replaces it\n",
+          table_.learned_model->problems, fitted_problems_, without_traits, table_.portfolio.size());
   }
 
   const TuneOptions& options_;

@@ -190,8 +190,8 @@ class Worker {
   void time_alone(int index, const TilePlan& plan, Stage stage, Outcome& outcome) {
     const MeasurePlan how = plan_of(stage, floor_us(device_.info(), bench_->problem()));
     try {
-      // While all processors compiled, 47 of 15,730 medians of two or three were more than 10 % above the shortest sample,
-      // some by twenty times, and such a candidate was out.
+      // While all processors but one compiled, 47 of 15,730 medians of two or three were more than 10 % above the shortest
+      // sample, some by tens of times, and such a candidate was out.
       outcome.times_us = undisturbed([&] { return bench_->measure(plan, how); });
     } catch (const Error& error) {
       device_failed(index, error);
