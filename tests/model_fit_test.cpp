@@ -210,6 +210,14 @@ TEST_F(ModelFit, LearnsFromPointsToo) {
   EXPECT_EQ(table_.learned_model->problems, problems) << "random ones only";
   EXPECT_NE(chosen(), favourite);
 
+  CalibrationResults wrong_on_random = random;
+  for (PointResult& result : wrong_on_random.survey)
+    std::erase_if(result.options, [&](const PointOption& option) { return option.choice.config == favourite; });
+  fit_table(table_, wrong_on_random, points);
+  for (const PortfolioKernel& kernel : table_.portfolio)
+    EXPECT_EQ(kernel.traits.empty(), kernel.config == favourite) << kernel.id << " was right on tuned points alone";
+  EXPECT_NE(chosen(), favourite);
+
   fit_table(table_, {{PointResult{between, {}, {}, 30.0, {}}}, {}, {}}, points);
   EXPECT_FALSE(table_.learned_model) << "points alone are no calibration, nor is a problem on which no kernel was right";
 }
@@ -235,6 +243,21 @@ TEST_F(ModelFit, IsKeptWhereANewTableKnowsLess) {
   knows_as_much.learned_model->networks.pop_back();
   keep_older_calibration(knows_as_much, table_);
   EXPECT_NE(knows_as_much.learned_model->networks.size(), table_.learned_model->networks.size()) << "the new one stays";
+}
+
+// However few its problems, a model that can predict is better than one of other kernels.
+TEST_F(ModelFit, IsReplacedWhereItKnowsOtherKernels) {
+  fit_model(table_, {fit_.begin(), fit_.begin() + 12});
+  const size_t kernels = table_.portfolio.size();
+  for (const size_t known : {kernels, kernels / 2, kernels / 2 - 1, size_t{0}}) {
+    Table older = table_, fresh = table_;
+    fresh.learned_model->problems = 3;
+    older.portfolio.resize(known);
+    EXPECT_EQ(keep_older_calibration(fresh, older), 2 * known >= kernels) << known << " of " << kernels;
+    Table without = table_;
+    without.learned_model.reset();
+    EXPECT_TRUE(keep_older_calibration(without, older)) << "there is no other";
+  }
 }
 
 // Some problems less must not cost the kernels that are new in the portfolio their traits.

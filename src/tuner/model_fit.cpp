@@ -85,7 +85,9 @@ class Fit {
     kernels_.emplace_back();  // cuBLAS, of which nothing is known
     is_measured_.resize(kernels_.size());
     for (const PointResult& result : random) random_problems_ += add(result);
+    const std::vector<bool> on_random_ones = is_measured_;
     for (const PointResult& result : points) add(result);
+    is_measured_ = on_random_ones;  // a kernel that was right on none is not to be chosen for others
   }
 
   void run() {

@@ -9,8 +9,8 @@
 namespace gemm {
 
 // Sets the table's time model, and the traits of its kernels, from everything that was measured with these kernels, on
-// random problems and on tuned points. Where no kernel was timed on a random one there is no model; kernels that were never
-// measured get no traits. The same measurements give the same model.
+// random problems and on tuned points. Where no kernel was timed on a random one there is no model, and kernels that were
+// timed on none get no traits. The same measurements give the same model.
 void fit_model(Table& table, const std::vector<PointResult>& random, const std::vector<PointResult>& points = {});
 
 }  // namespace gemm

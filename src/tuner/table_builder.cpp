@@ -119,6 +119,11 @@ void certify_table(Table& table, const CalibrationResults& calibration) {
 bool keep_older_calibration(Table& table, const Table& older) {
   if (!older.learned_model) return false;
   if (table.learned_model && table.learned_model->problems >= kEnoughProblems * older.learned_model->problems) return false;
+  const auto known = std::ranges::count_if(table.portfolio, [&](const PortfolioKernel& kernel) {
+    const PortfolioKernel* before = older.find_kernel(kernel.id);
+    return before != nullptr && !before->traits.empty();
+  });
+  if (table.learned_model && 2 * static_cast<size_t>(known) < table.portfolio.size()) return false;
   table.learned_model = older.learned_model;
   for (PortfolioKernel& kernel : table.portfolio) {
     const PortfolioKernel* before = older.find_kernel(kernel.id);

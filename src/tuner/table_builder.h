@@ -35,8 +35,8 @@ void fit_table(Table& table, const CalibrationResults& calibration, const std::v
 void certify_table(Table& table, const CalibrationResults& calibration);
 
 // Where the older table's model was fitted on more than twice the new one's random problems, since that has just begun or
-// leaves them out: that model, its traits for the kernels that are still there, and its certificate where all of them are.
-// Returns whether that is so.
+// leaves them out, and it knows half of the new kernels: that model, its traits for the kernels that are still there, and
+// its certificate where all of them are. Returns whether that is so.
 bool keep_older_calibration(Table& table, const Table& older);
 
 // New points, and those of the older table that were not tuned again.

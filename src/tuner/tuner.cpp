@@ -213,7 +213,13 @@ class TuneRun {
 
   // With the contests that were held by now.
   void certify() {
-    if (!keeps_older_model_) certify_table(table_, calibration_.results());
+    if (keeps_older_model_) return;
+    const CalibrationResults results = calibration_.results();
+    certify_table(table_, results);
+    uncertified_ = results.certificate.size();
+    if (!table_.certificate) return;
+    for (const auto& group : {table_.certificate->box, table_.certificate->outside})
+      if (group) uncertified_ -= static_cast<size_t>(group->problems);
   }
 
   bool save() const {
@@ -254,8 +260,11 @@ class TuneRun {
     std::fprintf(stderr, "%s: %zu points (%s), %zu kernels, cuBLAS is faster for %zu\n", path_.c_str(), table_.points.size(),
                  table_.provenance.c_str(), table_.portfolio.size(), cublas);
     if (table_.certificate) std::fputs(certificate_text(*table_.certificate).c_str(), stderr);
+    if (uncertified_ > 0)
+      std::fprintf(stderr, "%zu more problems are not in the certificate: %s\n", uncertified_,
+                   stopped() ? "they were not timed side by side yet" : "the selector's choice could not be timed there");
     if (unfinished > 0)
-      std::fprintf(stderr, "%zu shapes are not done yet; the same command goes on where this one stopped\n", unfinished);
+      std::fprintf(stderr, "%zu shapes are not done yet; %s goes on where this one stopped\n", unfinished, going_on());
     if (skipped > 0)
       std::fprintf(stderr, "%zu shapes were skipped: reasons above; the same command tries them again\n", skipped);
     report_calibration();
@@ -267,17 +276,21 @@ class TuneRun {
     size_t without_traits = 0;
     for (const PortfolioKernel& kernel : table_.portfolio) without_traits += kernel.traits.empty();
     if (stopped() && open > 0)
-      std::fprintf(stderr, "calibration has %zu random problems left; the same command goes on where this one stopped\n",
-                   open);
+      std::fprintf(stderr, "calibration has %zu random problems left; %s goes on where this one stopped\n", open,
+                   going_on());
     if (!table_.learned_model && options_.calibration > 0)
       std::fprintf(stderr, "no model could be fitted: the selector has nothing but the tuned points\n");
     if (keeps_older_model_)
       std::fprintf(
           stderr,
           "the older table's model is kept: it was fitted to %d random problems, and this run has %d; %zu of %zu kernels "
-          "are not in it. A larger --calibration replaces it\n",
-          table_.learned_model->problems, fitted_problems_, without_traits, table_.portfolio.size());
+          "are not in it. One of at least half as many replaces it: %s where this one was stopped, else a larger "
+          "--calibration\n",
+          table_.learned_model->problems, fitted_problems_, without_traits, table_.portfolio.size(), going_on());
   }
+
+  // --fresh would begin again.
+  const char* going_on() const { return options_.fresh ? "the same command without --fresh" : "the same command"; }
 
   const TuneOptions& options_;
   WorkerSession& session_;
@@ -296,6 +309,7 @@ class TuneRun {
   bool is_fitted_ = false;   // to all that calibration has
   int fitted_problems_ = 0;  // of the model, before an older table's was kept
   bool keeps_older_model_ = false;
+  size_t uncertified_ = 0;  // problems of the certificate on which the selector's choice was not timed
   bool failed_ = false;
 };
 
