@@ -1,5 +1,5 @@
-// Times the portfolio's kernels on random problems, with cuBLAS: what the selector is judged by, and fitted on
-// beside the tuned points.
+// Times the portfolio's kernels on random problems, with cuBLAS: what the selector is judged by, and fitted on beside the
+// tuned points.
 #pragma once
 
 #include <functional>

@@ -23,8 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Problems whose kernels are compiled ahead. Some need fifty new ones and some none, and some keep the GPU busy for seconds.
-// On an H200, 187 problems took 408 s with 6, and 310 s with 16, which kept 12 compilers busy nearly all the time. The
-// kernels of 32 would at times be more than may be loaded (BuildCache).
+// On an H200, 187 problems took 408 s with 6, 310 s with 16, which kept 12 compilers busy nearly all the time, and 311 s
+// with 24 and 15 compilers. The kernels of 32 would at times be more than may be loaded (BuildCache).
 constexpr size_t kPrefetchedPoints = 24;
 constexpr size_t kNeighbours = 3;      // tuned problems whose winners are tried too
 constexpr double kTableSeconds = 30;   // between two writes of the table while tuning
@@ -196,16 +196,17 @@ class TuneRun {
     return best;
   }
 
-  Table table_of_points() const {
-    const std::vector<PointResult> results = points(), survey = calibration_.surveyed();
-    return make_table(device_, environment_, options_.command_line, results, portfolio_for(results, survey), survey);
+  Table table_of(const std::vector<PointResult>& points) const {
+    const std::vector<PointResult> survey = calibration_.surveyed();
+    return make_table(device_, environment_, options_.command_line, points, portfolio_for(points, survey), survey);
   }
 
   // With a model of what calibration has by now, or of the older table where that has seen far more
   // (keep_older_calibration).
   void fit() {
-    table_ = table_of_points();
-    fit_table(table_, calibration_.results(), points());
+    const std::vector<PointResult> tuned = points();
+    table_ = table_of(tuned);
+    fit_table(table_, calibration_.results(), tuned);
     fitted_problems_ = table_.learned_model ? table_.learned_model->problems : 0;
     is_fitted_ = true;
     keeps_older_model_ = keep_older_calibration(table_, older_);
@@ -232,7 +233,7 @@ class TuneRun {
 
   // What there is until calibration is done.
   bool write_points() {
-    table_ = table_of_points();
+    table_ = table_of(points());
     keep_older_calibration(table_, older_);
     return save();
   }
@@ -261,8 +262,11 @@ class TuneRun {
                  table_.provenance.c_str(), table_.portfolio.size(), cublas);
     if (table_.certificate) std::fputs(certificate_text(*table_.certificate).c_str(), stderr);
     if (uncertified_ > 0)
-      std::fprintf(stderr, "%zu more problems are not in the certificate: %s\n", uncertified_,
-                   stopped() ? "they were not timed side by side yet" : "the selector's choice could not be timed there");
+      std::fprintf(
+          stderr,
+          "%zu more problems are not in the certificate: the selector's choice does not run there, or the run ended "
+          "before it was timed\n",
+          uncertified_);
     if (unfinished > 0)
       std::fprintf(stderr, "%zu shapes are not done yet; %s goes on where this one stopped\n", unfinished, going_on());
     if (skipped > 0)

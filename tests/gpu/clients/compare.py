@@ -4,8 +4,8 @@
 
 Results are right where the drop-in's error, against the same FP64 reference in both runs, is within its bound: for single
 products that of FP32 sums, element by element; for training steps four times the plain run's own error. Fails also where a
-run was not preloaded, where nothing was served in a step and the drop-in had not chosen cuBLAS for it, or where nothing was
-served in all steps of a client, for it chooses cuBLAS too where no kernel can be built.
+run was not preloaded, or where nothing at all was served in a step: also where cuBLAS was chosen for it, which happens too
+where no kernel can be built.
 """
 
 import csv
@@ -47,8 +47,8 @@ def complaints(row, plain, dropin):
         yield "the plain run was preloaded"
     if dropin["served"] is None:
         yield "the drop-in did not report"
-    elif dropin["served"] == 0 and "cuBLAS chosen" not in dropin["details"]:
-        yield "nothing was served"
+    elif dropin["served"] == 0:
+        yield f"nothing was served ({dropin['details']})"
     if not math.isclose(plain["fingerprint"], dropin["fingerprint"], rel_tol=1e-6, abs_tol=1e-9):
         yield "the runs had different numbers"
     if plain["kind"] == "bound" and not plain["error"] <= 1:
@@ -63,10 +63,6 @@ def main(plain_path, dropin_path, csv_path):
     for key in [key for key in plain if key in dropin]:
         rows.append(compare(plain[key], dropin[key]))
         wrong += [f"{', '.join(key)}: {why}" for why in complaints(rows[-1], plain[key], dropin[key])]
-
-    for client in {row["client"] for row in rows}:
-        if not any(row["served"] for row in rows if row["client"] == client):
-            wrong.append(f"{client}: nothing was served")
 
     print(f"{'client':<16} {'step':<38} {'plain ms':>9} {'drop-in':>9} {'speedup':>8} {'served':>7} {'forw.':>6} {'error':>6}")
     for r in rows:

@@ -5,7 +5,7 @@
 #   tests/gpu/clients/run_clients.sh [LIBRARY [CSV]]
 #
 # LIBRARY: that of the release or dev build by default. CSV: build/clients/clients.csv by default. Exit status 0: all results
-# right and each client served; 77: no GPU. GEMM_TABLE and GEMM_CACHE_DIR are taken from the environment where they are set.
+# right and calls served; 77: no GPU. GEMM_TABLE and GEMM_CACHE_DIR are taken from the environment where they are set.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../../.." && pwd)
